@@ -1,0 +1,14 @@
+# shellcheck shell=bash disable=SC2034
+# Debian packages by what they are needed for; read by ./quickstart, ./test and tests/fresh_root.
+
+# To build and run ingot.
+build_packages=(
+  g++ cmake ninja-build mold
+  libboost-json1.81-dev libcli11-dev libfmt-dev libspdlog-dev libxxhash-dev
+)
+
+# To build and run ./test on top of that.
+test_packages=(libgtest-dev binutils clang-format-14)
+
+# For ./test --all: the second compiler with its run-time libraries, and a fresh root.
+all_packages=(clang-22 libclang-rt-22-dev debootstrap git)
