@@ -1,0 +1,58 @@
+#include "base/arena.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <sys/mman.h>
+
+#include "base/machine.h"
+
+namespace ingot::base {
+
+Result<Arena> Arena::create(uint64_t capacity_bytes, std::string_view purpose) {
+  if (capacity_bytes == 0) return Arena(nullptr, 0);
+  const uint64_t available = available_memory_bytes();
+  if (capacity_bytes > available) {
+    return error(
+        "{} need {:.2f} GiB of memory and {:.2f} GiB are available; free memory, raise the "
+        "cgroup's limit or ask for less",
+        purpose, static_cast<double>(capacity_bytes) / 0x1p30,
+        static_cast<double>(available) / 0x1p30);
+  }
+  void* address = ::mmap(nullptr, capacity_bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (address == MAP_FAILED) {
+    return error("{}: cannot reserve {} bytes of memory: {}", purpose, capacity_bytes,
+                 std::strerror(errno));
+  }
+  ::madvise(address, capacity_bytes, MADV_HUGEPAGE);
+  return Arena(static_cast<std::byte*>(address), capacity_bytes);
+}
+
+Arena::Arena(Arena&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      capacity_bytes_(std::exchange(other.capacity_bytes_, 0)),
+      used_bytes_(std::exchange(other.used_bytes_, 0)) {}
+
+Arena& Arena::operator=(Arena&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(capacity_bytes_, other.capacity_bytes_);
+  std::swap(used_bytes_, other.used_bytes_);
+  return *this;
+}
+
+Arena::~Arena() {
+  if (data_ != nullptr) ::munmap(data_, capacity_bytes_);
+}
+
+std::byte* Arena::allocate(uint64_t size_bytes) {
+  // Twice, since padding the largest sizes wraps around.
+  const uint64_t left_bytes = capacity_bytes_ - used_bytes_;
+  CHECK(size_bytes <= left_bytes && padded(size_bytes) <= left_bytes, "arena is too small");
+  std::byte* piece = data_ + used_bytes_;
+  used_bytes_ += padded(size_bytes);
+  return piece;
+}
+
+}  // namespace ingot::base

@@ -1,0 +1,18 @@
+#include "base/clock.h"
+
+#include <ctime>
+
+namespace ingot::base {
+
+Instant SystemClock::now() const { return std::chrono::steady_clock::now(); }
+
+std::string utc_timestamp() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  const size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return std::string(text, length);
+}
+
+}  // namespace ingot::base

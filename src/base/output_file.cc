@@ -1,0 +1,91 @@
+#include "base/output_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/check.h"
+
+namespace ingot::base {
+namespace {
+
+// A renamed file survives a power cut once its directory is written too. The file stands complete
+// by now, so that a file system that cannot do this is no reason to fail.
+void make_names_durable(const std::filesystem::path& directory) {
+  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
+  // Now, and not when the bytes are written and the rename fails.
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return error("{}: cannot create: a directory is there", path.string());
+  }
+  std::filesystem::path temporary = path;
+  temporary += fmt::format(".partial-{}", ::getpid());
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor < 0) return error("{}: cannot create: {}", path.string(), std::strerror(errno));
+  return OutputFile(path, std::move(temporary), descriptor);
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      failed_(other.failed_) {}
+
+OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(temporary_, other.temporary_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(failed_, other.failed_);
+  return *this;
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+}
+
+Status OutputFile::write(std::span<const std::byte> bytes) {
+  CHECK(descriptor_ >= 0, "write after finish");
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      failed_ = true;
+      return error("{}: write failed: {}", path_.string(), std::strerror(errno));
+    }
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  return {};
+}
+
+Status OutputFile::finish() {
+  CHECK(descriptor_ >= 0 && !failed_, "finish after a failed write");
+  if (::fsync(descriptor_) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    failed_ = true;
+    return error("{}: cannot be completed: {}", path_.string(), std::strerror(errno));
+  }
+  ::close(std::exchange(descriptor_, -1));
+  make_names_durable(path_.has_parent_path() ? path_.parent_path() : ".");
+  return {};
+}
+
+Status write_text_file(const std::filesystem::path& path, std::string_view text) {
+  OutputFile file = TRY(OutputFile::create(path));
+  TRY(file.write(text));
+  return file.finish();
+}
+
+}  // namespace ingot::base

@@ -1,0 +1,144 @@
+#include "base/output_file.h"
+
+#include <csignal>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/mapped_file.h"
+#include "base/scratch_directory.h"
+
+namespace ingot::base {
+namespace {
+
+// While it lives, a file of this process cannot grow beyond a size: the nearest thing to a full
+// disk that needs no privileges.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t size_bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{.rlim_cur = size_bytes, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+class OutputFileTest : public ::testing::Test {
+ protected:
+  std::string content() const { return read_text_file(path_, 1 << 20).value_or("unreadable"); }
+  long num_files() const {
+    return std::distance(std::filesystem::directory_iterator(directory_.path()), {});
+  }
+
+  ScratchDirectory directory_;
+  std::filesystem::path path_ = directory_ / "result.json";
+};
+
+TEST_F(OutputFileTest, AppearsWholeAtFinish) {
+  auto file = OutputFile::create(path_);
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  ASSERT_TRUE(file->write("first, ").has_value());
+  ASSERT_TRUE(file->write("").has_value());
+  ASSERT_TRUE(file->write("second").has_value());
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  ASSERT_TRUE(file->finish().has_value());
+  EXPECT_EQ(content(), "first, second");
+  EXPECT_EQ(num_files(), 1);
+}
+
+TEST_F(OutputFileTest, LeavesNothingWhenUnfinished) {
+  {
+    auto file = OutputFile::create(path_);
+    ASSERT_TRUE(file.has_value());
+    ASSERT_TRUE(file->write("half").has_value());
+    EXPECT_EQ(num_files(), 1);
+  }
+  EXPECT_EQ(num_files(), 0);
+}
+
+TEST_F(OutputFileTest, ReplacesOnlyAtFinish) {
+  ASSERT_TRUE(write_text_file(path_, "old").has_value());
+  {
+    auto file = OutputFile::create(path_);
+    ASSERT_TRUE(file->write("abandoned").has_value());
+    EXPECT_EQ(content(), "old");
+  }
+  EXPECT_EQ(content(), "old");
+  ASSERT_TRUE(write_text_file(path_, "new").has_value());
+  EXPECT_EQ(content(), "new");
+  EXPECT_EQ(num_files(), 1);
+}
+
+TEST_F(OutputFileTest, MovesWithItsFile) {
+  auto created = OutputFile::create(path_);
+  ASSERT_TRUE(created.has_value());
+  OutputFile moved = std::move(*created);
+  ASSERT_TRUE(moved.write("text").has_value());
+  auto other = OutputFile::create(directory_ / "other");
+  ASSERT_TRUE(other.has_value());
+  *other = std::move(moved);
+  ASSERT_TRUE(other->finish().has_value());
+  EXPECT_EQ(content(), "text");
+}
+
+TEST_F(OutputFileTest, ReportsAFullDiskAndLeavesNothing) {
+  const std::string megabyte(1 << 20, 'x');
+  {
+    const FileSizeLimit limit(100'000);
+    auto file = OutputFile::create(path_);
+    ASSERT_TRUE(file.has_value());
+    const Status status = file->write(megabyte);
+    ASSERT_FALSE(status.has_value());
+    EXPECT_EQ(status.error().message, path_.string() + ": write failed: File too large");
+  }
+  EXPECT_EQ(num_files(), 0);
+  {
+    const FileSizeLimit limit(100'000);
+    EXPECT_FALSE(write_text_file(path_, megabyte).has_value());
+  }
+  EXPECT_EQ(num_files(), 0);
+}
+
+TEST_F(OutputFileTest, NamesThePathItCannotCreate) {
+  const auto missing = OutputFile::create(directory_ / "absent" / "file");
+  ASSERT_FALSE(missing.has_value());
+  EXPECT_EQ(missing.error().message, (directory_ / "absent" / "file").string() +
+                                         ": cannot create: No such file or directory");
+  const auto directory = OutputFile::create(directory_.path());
+  ASSERT_FALSE(directory.has_value()) << "found only after hours of writing";
+  EXPECT_EQ(num_files(), 0);
+}
+
+TEST_F(OutputFileTest, ReportsARenameThatFails) {
+  auto file = OutputFile::create(path_);
+  ASSERT_TRUE(file.has_value());
+  ASSERT_TRUE(std::filesystem::create_directory(path_));
+  const Status status = file->finish();
+  ASSERT_FALSE(status.has_value());
+  EXPECT_TRUE(status.error().message.starts_with(path_.string() + ": cannot be completed: "));
+}
+
+using OutputFileDeathTest = OutputFileTest;
+
+TEST_F(OutputFileDeathTest, CannotGoOnAfterAnEnd) {
+  auto file = OutputFile::create(path_);
+  ASSERT_TRUE(file->finish().has_value());
+  EXPECT_DEATH(static_cast<void>(file->write("more")), "write after finish");
+  EXPECT_DEATH(static_cast<void>(file->finish()), "finish");
+}
+
+}  // namespace
+}  // namespace ingot::base

@@ -1,0 +1,86 @@
+#include "base/progress.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+namespace ingot::base {
+namespace {
+
+std::string format_rate(double per_second, Progress::Unit unit) {
+  switch (unit) {
+    case Progress::Unit::kBytes:
+      return format_bytes(static_cast<uint64_t>(std::min(per_second, 0x1p63))) + "/s";
+    case Progress::Unit::kTokens:
+      return fmt::format("{:.1f} tokens/s", per_second);
+    case Progress::Unit::kTensors:
+      return fmt::format("{:.0f} tensors/s", per_second);
+  }
+  return "";
+}
+
+std::string format_time(double total_seconds) {
+  const auto whole = static_cast<int64_t>(total_seconds + 0.5);
+  if (whole >= 3600) return fmt::format("{}h{:02}m", whole / 3600, whole % 3600 / 60);
+  if (whole >= 60) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+  return fmt::format("{}s", whole);
+}
+
+}  // namespace
+
+std::string format_bytes(uint64_t bytes) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  // Not 1024: what would be shown as 1024 KiB is shown as 1.00 MiB.
+  while (value >= 1023.5 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  if (unit == 0) return fmt::format("{} B", bytes);
+  return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, kUnits[unit]);
+}
+
+Progress::Progress(std::string_view label, uint64_t total, Unit unit, const Clock& clock)
+    : label_(label),
+      total_(total),
+      unit_(unit),
+      clock_(clock),
+      start_(clock.now()),
+      last_shown_(start_),
+      terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+void Progress::update(uint64_t done) {
+  if (!terminal_) return;
+  using namespace std::chrono_literals;
+  const Instant now = clock_.now();
+  if (now - start_ < 2s || now - last_shown_ < 200ms) return;
+  last_shown_ = now;
+  shown_ = true;
+  std::fprintf(stderr, "\r\033[K%s", line(label_, done, total_, unit_, now - start_).c_str());
+  std::fflush(stderr);
+}
+
+std::string Progress::line(std::string_view label, uint64_t done, uint64_t total, Unit unit,
+                           Duration elapsed) {
+  constexpr int kWidth = 24;
+  const double share =
+      total == 0 ? 1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+  const double rate = static_cast<double>(done) / std::max(1e-9, seconds(elapsed));
+  const int filled = static_cast<int>(share * kWidth);
+  std::string bar(static_cast<size_t>(filled), '#');
+  bar.resize(kWidth, '.');
+  const std::string left =
+      done == 0 ? "?" : format_time(static_cast<double>(total - std::min(done, total)) / rate);
+  return fmt::format("{} [{}] {:3.0f}%  {}  {} left", label, bar, share * 100,
+                     format_rate(rate, unit), left);
+}
+
+}  // namespace ingot::base

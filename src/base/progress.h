@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+
+namespace ingot::base {
+
+// "1.50 GiB", "340 MiB", "1012 KiB", "12 B": three digits, or four just below the next unit.
+std::string format_bytes(uint64_t bytes);
+
+// A line on stderr that shows how far long work is: share done, rate, time left. Silent when stderr
+// is not a terminal and during the first two seconds. One thread calls it.
+class Progress {
+ public:
+  enum class Unit { kBytes, kTokens, kTensors };
+
+  Progress(std::string_view label, uint64_t total, Unit unit, const Clock& clock);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // REQUIRES: done never falls.
+  void update(uint64_t done);
+
+  // The text shown for a state, without terminal control; public so that it can be tested.
+  static std::string line(std::string_view label, uint64_t done, uint64_t total, Unit unit,
+                          Duration elapsed);
+
+ private:
+  const std::string label_;
+  const uint64_t total_;
+  const Unit unit_;
+  const Clock& clock_;
+  const Instant start_;
+  Instant last_shown_;
+  const bool terminal_;
+  bool shown_ = false;
+};
+
+}  // namespace ingot::base
