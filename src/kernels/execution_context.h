@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/thread_team.h"
+
+namespace ingot::kernels {
+
+// Where an operation runs. Every member of the thread team calls every operation with the same
+// arguments; the operation computes this member's share, and all of an operation's results are
+// visible to all members when it returns.
+class ExecutionContext {
+ public:
+  ExecutionContext(base::ThreadTeam& team, int member) : team_(&team), member_(member) {}
+
+  int member() const { return member_; }
+  int team_size() const { return team_->size(); }
+  void barrier() const { team_->barrier(); }
+
+  base::IndexRange share(int64_t count, int64_t grain = 1) const {
+    return base::share_of(count, member_, team_->size(), grain);
+  }
+
+ private:
+  base::ThreadTeam* team_;
+  int member_;
+};
+
+}  // namespace ingot::kernels

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/activations.h"
+#include "kernels/execution_context.h"
+#include "kernels/route.h"
+#include "kernels/variant.h"
+#include "kernels/weight.h"
+
+namespace ingot::kernels {
+
+// One gated feed-forward network: down (silu(gate x) * up x).
+struct MlpWeights {
+  Weight gate;  // [intermediate, hidden]
+  Weight up;    // [intermediate, hidden]
+  Weight down;  // [hidden, intermediate]
+};
+
+// out = silu(gate) * up, encoded for the layer that reads it. gate, up [rows, cols] f32, dense.
+// `gate` is overwritten when the type is f32, else `buffer` is filled. Collective.
+Activations silu_multiply(const ExecutionContext& context, float* gate, const float* up,
+                          int64_t rows, int64_t cols, ActivationType type, void* buffer);
+
+// silu(x) = x / (1 + exp(-x))
+float silu(float x);
+
+// out[row] = sum over k of weights[row, k] * E_k(x[row]) in the routing's order, k = 0 first.
+struct MoeArgs {
+  Activations x;    // [rows, hidden]
+  Routing routing;  // of the same rows
+  std::span<const MlpWeights> experts;
+  float* gated;   // workspace [rows * experts_per_token, 2 * intermediate]
+  void* encoded;  // workspace [rows * experts_per_token] encoded rows
+  float* out;     // [rows, hidden], overwritten
+};
+
+struct MoeUse {
+  struct Kind {
+    WeightFormat weight;
+    ActivationType activation;
+    bool operator==(const Kind&) const = default;
+  };
+  Kind kind;
+  int64_t hidden;
+  int64_t intermediate;
+  int64_t num_experts;
+};
+
+// Collective. REQUIRES: every expert has the same shapes and the format selected for.
+using MoeFunction = void (*)(const ExecutionContext& context, const MoeArgs& args);
+using MoeVariant = Variant<MoeFunction, MoeUse>;
+
+std::span<const MoeVariant> moe_variants();
+
+}  // namespace ingot::kernels

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/execution_context.h"
+
+namespace ingot::kernels {
+
+// out[i] = weight * x[source[i]] / sqrt(mean(x[source[i]]^2) + eps), all in f32. `source` picks
+// rows of x; null takes row i. Sums run in double, so that any width keeps f32 accuracy.
+struct RmsNormArgs {
+  const float* x;         // rows of `cols`, dense
+  const float* weight;    // [cols]
+  float* out;             // [rows, cols]
+  const int32_t* source;  // [rows] or null
+  int64_t rows;
+  int64_t cols;
+  float eps;
+};
+
+// Collective.
+void rms_norm(const ExecutionContext& context, const RmsNormArgs& args);
+
+// One row, for operations that norm as part of something else. `out` may be `x`.
+void rms_norm_row(const float* x, const float* weight, int64_t cols, float eps, float* out);
+
+// out = weight * (x - mean) / sqrt(variance + eps) + bias over one row. `out` may be `x`.
+void layer_norm_row(const float* x, const float* weight, const float* bias, int64_t cols, float eps,
+                    float* out);
+
+}  // namespace ingot::kernels

@@ -1,0 +1,83 @@
+#include "kernels/rope.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "kernels/test_team.h"
+
+namespace ingot::kernels {
+namespace {
+
+constexpr int64_t kDim = 8;
+constexpr double kTheta = 1e6;
+
+std::vector<double> frequencies() {
+  std::vector<double> result;
+  for (int64_t j = 0; j < kDim / 2; ++j) {
+    result.push_back(std::pow(kTheta, -2.0 * static_cast<double>(j) / kDim));
+  }
+  return result;
+}
+
+std::vector<float> table_of(const std::vector<int32_t>& positions, int threads) {
+  std::vector<float> table(positions.size() * kDim);
+  const auto inverse = frequencies();
+  run_on_team(threads, [&](const ExecutionContext& context) {
+    rope_table(context,
+               {.count = static_cast<int64_t>(positions.size()), .positions = positions.data()},
+               inverse.data(), kDim, table.data());
+  });
+  return table;
+}
+
+TEST(Rope, TableIsExactToTheLastPositions) {
+  const std::vector<int32_t> positions = {0, 1, 77, 1048575};
+  const auto table = table_of(positions, 2);
+  EXPECT_EQ(table, table_of(positions, 1));
+  for (size_t row = 0; row < positions.size(); ++row) {
+    for (size_t j = 0; j < kDim / 2; ++j) {
+      const long double angle = static_cast<long double>(positions[row]) *
+                                std::pow(1e6L, -2.0L * static_cast<long double>(j) / kDim);
+      EXPECT_NEAR(table[row * kDim + j], static_cast<double>(std::cos(angle)), 1e-7);
+      EXPECT_NEAR(table[row * kDim + kDim / 2 + j], static_cast<double>(std::sin(angle)), 1e-7);
+    }
+  }
+}
+
+TEST(Rope, StylesDifferByAPermutationOnly) {
+  const auto table = table_of({123}, 1);
+  const auto values = random_values("values", kDim);
+  std::vector<float> interleaved = values;
+  rope_row(interleaved.data(), table.data(), kDim, RopeStyle::kInterleaved);
+  std::vector<float> halves(kDim);
+  for (size_t j = 0; j < kDim / 2; ++j) {
+    halves[j] = values[2 * j];
+    halves[kDim / 2 + j] = values[2 * j + 1];
+  }
+  rope_row(halves.data(), table.data(), kDim, RopeStyle::kHalfSplit);
+  for (size_t j = 0; j < kDim / 2; ++j) {
+    EXPECT_EQ(interleaved[2 * j], halves[j]);
+    EXPECT_EQ(interleaved[2 * j + 1], halves[kDim / 2 + j]);
+  }
+}
+
+TEST(Rope, ProductsDependOnTheDistanceOnly) {
+  const auto q = random_values("q", kDim);
+  const auto k = random_values("k", kDim);
+  const auto product = [&](int32_t q_position, int32_t k_position) {
+    auto rotated_q = q;
+    auto rotated_k = k;
+    const auto table = table_of({q_position, k_position}, 1);
+    rope_row(rotated_q.data(), table.data(), kDim, RopeStyle::kInterleaved);
+    rope_row(rotated_k.data(), table.data() + kDim, kDim, RopeStyle::kInterleaved);
+    double sum = 0;
+    for (size_t i = 0; i < kDim; ++i) sum += static_cast<double>(rotated_q[i]) * rotated_k[i];
+    return sum;
+  };
+  EXPECT_NEAR(product(10, 3), product(1010, 1003), 1e-5);
+  EXPECT_GT(std::abs(product(10, 3) - product(10, 4)), 1e-3);
+}
+
+}  // namespace
+}  // namespace ingot::kernels

@@ -1,0 +1,146 @@
+#include "kernels/route.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "kernels/linear_reference.h"
+#include "kernels/test_team.h"
+
+namespace ingot::kernels {
+namespace {
+
+constexpr int64_t kHidden = 20;
+
+struct Setting {
+  int64_t rows = 3;
+  int64_t experts = 12;
+  int64_t topk = 4;
+  int64_t groups = 1;
+  int64_t topk_groups = 1;
+  bool normalize = true;
+};
+
+struct Routed {
+  std::vector<int32_t> experts;
+  std::vector<float> weights;
+  bool operator==(const Routed&) const = default;
+};
+
+Routed run(const Setting& s, const std::vector<float>& x, const std::vector<float>& gate,
+           const std::vector<float>& bias, int threads) {
+  Routed routed{std::vector<int32_t>(static_cast<size_t>(s.rows * s.topk)),
+                std::vector<float>(static_cast<size_t>(s.rows * s.topk))};
+  std::vector<float> choices(static_cast<size_t>(s.rows * s.experts));
+  std::vector<float> affinities(choices.size());
+  run_on_team(threads, [&](const ExecutionContext& context) {
+    route(context, {.x = x.data(),
+                    .rows = s.rows,
+                    .gate = {.rows = s.experts, .cols = kHidden, .data = gate.data()},
+                    .linear = linear_reference<float, float>,
+                    .bias = bias.data(),
+                    .num_groups = s.groups,
+                    .topk_groups = s.topk_groups,
+                    .normalize = s.normalize,
+                    .scale = 2.5f,
+                    .choices = choices.data(),
+                    .affinities = affinities.data(),
+                    .routing = {.experts_per_token = s.topk,
+                                .experts = routed.experts.data(),
+                                .weights = routed.weights.data()}});
+  });
+  return routed;
+}
+
+// The published rule, by sorting: the expected experts and weights of one row.
+void expect_row(const Setting& s, const float* x, const std::vector<float>& gate,
+                const std::vector<float>& bias, const int32_t* experts, const float* weights) {
+  std::vector<double> affinity;
+  std::vector<double> choice;
+  for (int64_t e = 0; e < s.experts; ++e) {
+    double logit = 0;
+    for (int64_t i = 0; i < kHidden; ++i) {
+      logit += static_cast<double>(x[i]) * gate[static_cast<size_t>(e * kHidden + i)];
+    }
+    affinity.push_back(1 / (1 + std::exp(-logit)));
+    choice.push_back(affinity.back() + bias[static_cast<size_t>(e)]);
+  }
+  const int64_t size = s.experts / s.groups;
+  std::vector<std::pair<double, int64_t>> groups;
+  for (int64_t g = 0; g < s.groups; ++g) {
+    std::vector<double> members(choice.begin() + g * size, choice.begin() + (g + 1) * size);
+    std::ranges::sort(members, std::greater<>());
+    groups.emplace_back(members[0] + (size > 1 ? members[1] : 0), g);
+  }
+  std::ranges::sort(groups, std::greater<>());
+  std::vector<int64_t> order;
+  for (int64_t kept = 0; kept < s.topk_groups; ++kept) {
+    for (int64_t i = 0; i < size; ++i) {
+      order.push_back(groups[static_cast<size_t>(kept)].second * size + i);
+    }
+  }
+  std::ranges::sort(order, [&](int64_t a, int64_t b) {
+    return choice[static_cast<size_t>(a)] > choice[static_cast<size_t>(b)];
+  });
+  double sum = 0;
+  for (int64_t k = 0; k < s.topk; ++k) {
+    sum += affinity[static_cast<size_t>(order[static_cast<size_t>(k)])];
+  }
+  for (int64_t k = 0; k < s.topk; ++k) {
+    const int64_t e = order[static_cast<size_t>(k)];
+    EXPECT_EQ(experts[k], e);
+    EXPECT_NEAR(weights[k], 2.5 * affinity[static_cast<size_t>(e)] / (s.normalize ? sum : 1), 1e-5);
+  }
+}
+
+TEST(Route, FollowsThePublishedRule) {
+  const Setting settings[] = {
+      {},
+      {.normalize = false},
+      {.groups = 4, .topk_groups = 2},
+      {.topk = 1},
+      {.groups = 6, .topk_groups = 3, .normalize = false},
+      {.rows = 40, .experts = 64, .topk = 8, .groups = 8, .topk_groups = 4}};
+  for (const Setting& s : settings) {
+    const auto x = random_values("x", s.rows * kHidden);
+    const auto gate = random_values("gate", s.experts * kHidden, 0.3);
+    const auto bias = random_values("bias", s.experts, 0.1);
+    const Routed routed = run(s, x, gate, bias, 1);
+    EXPECT_EQ(run(s, x, gate, bias, 2), routed);
+    for (int64_t row = 0; row < s.rows; ++row) {
+      expect_row(s, x.data() + row * kHidden, gate, bias, routed.experts.data() + row * s.topk,
+                 routed.weights.data() + row * s.topk);
+    }
+  }
+}
+
+TEST(Route, BiasSelectsAndDoesNotWeigh) {
+  const Setting s{.rows = 1, .experts = 3, .topk = 1, .normalize = false};
+  const std::vector<float> x(kHidden, 0.0f);
+  const std::vector<float> gate(3 * kHidden, 0.0f);
+  const Routed routed = run(s, x, gate, {0.0f, 0.5f, 0.1f}, 1);
+  EXPECT_EQ(routed.experts, std::vector<int32_t>{1});
+  EXPECT_FLOAT_EQ(routed.weights[0], 2.5f * 0.5f);
+}
+
+TEST(Route, EqualChoicesTakeTheLowerExpertAndGroup) {
+  const Setting s{.rows = 1, .experts = 8, .topk = 4, .groups = 4, .topk_groups = 2};
+  const std::vector<float> x(kHidden, 0.0f);
+  const std::vector<float> gate(8 * kHidden, 0.0f);
+  EXPECT_EQ(run(s, x, gate, std::vector<float>(8, 0.0f), 1).experts,
+            (std::vector<int32_t>{0, 1, 2, 3}));
+}
+
+TEST(Route, NaNGivesValidExperts) {
+  const Setting s{.rows = 1};
+  const std::vector<float> x(kHidden, std::nanf(""));
+  const auto gate = random_values("gate", s.experts * kHidden);
+  for (const int32_t expert : run(s, x, gate, std::vector<float>(12, 0.0f), 1).experts) {
+    EXPECT_TRUE(0 <= expert && expert < s.experts);
+  }
+}
+
+}  // namespace
+}  // namespace ingot::kernels
