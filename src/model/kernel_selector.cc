@@ -1,0 +1,152 @@
+#include "model/kernel_selector.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace ingot::model {
+namespace {
+
+using base::error;
+using kernels::ActivationType;
+using kernels::LedgerEntry;
+using kernels::Weight;
+using kernels::WeightFormat;
+
+double weight_bytes(const Weight& weight) {
+  const double bits = weight.format == WeightFormat::kF32 ? 32 : 16;
+  return static_cast<double>(weight.rows) * static_cast<double>(weight.cols) * bits / 8;
+}
+
+bool same_kind(const Weight& a, const Weight& b) {
+  return a.format == b.format && a.rows == b.rows && a.cols == b.cols;
+}
+
+}  // namespace
+
+ActivationType activation_type(ActivationChoice choice, WeightFormat format) {
+  switch (choice) {
+    case ActivationChoice::kF32:
+      return ActivationType::kF32;
+    case ActivationChoice::kBF16:
+      return ActivationType::kBF16;
+    case ActivationChoice::kAuto:
+      return format == WeightFormat::kF32 || format == WeightFormat::kF16 ? ActivationType::kF32
+                                                                          : ActivationType::kBF16;
+  }
+  return ActivationType::kF32;
+}
+
+const kernels::Activations& EncodedRows::as(ActivationType type) {
+  kernels::Activations& encoded = type == ActivationType::kF32 ? f32_ : bf16_;
+  if (encoded.data == nullptr) {
+    encoded = kernels::encode_activations(context_, x_, rows_, cols_, type, buffer_);
+  }
+  return encoded;
+}
+
+base::Result<Linear> KernelSelector::linear(std::string_view what, const Weight& weight) {
+  return select_linear(what, weight, activation_type(activations_, weight.format));
+}
+
+base::Result<Linear> KernelSelector::linear_f32(std::string_view what, const Weight& weight) {
+  return select_linear(what, weight, ActivationType::kF32);
+}
+
+base::Result<Linear> KernelSelector::select_linear(std::string_view what, const Weight& weight,
+                                                   ActivationType activation) {
+  CHECK(weight.present());
+  LedgerEntry entry{.operation = "linear",
+                    .formats = fmt::format("{} x {}", name(weight.format), name(activation)),
+                    .shape = fmt::format("[{}, {}]", weight.rows, weight.cols),
+                    .bytes_per_token = weight_bytes(weight)};
+  const auto* variant = kernels::select_variant(
+      kernels::linear_variants(),
+      {.kind = {weight.format, activation}, .out = weight.rows, .in = weight.cols}, allowed_,
+      entry);
+  if (variant == nullptr) {
+    return error(
+        "{}: no kernel multiplies {} weights with {} activations; choose another "
+        "--activations",
+        what, name(weight.format), name(activation));
+  }
+  ledger_.add(std::move(entry));
+  return Linear{.weight = weight, .activation = activation, .function = variant->run};
+}
+
+base::Result<KernelSelector::Moe> KernelSelector::moe(std::span<const kernels::MlpWeights> experts,
+                                                      int64_t experts_per_token) {
+  const kernels::MlpWeights& first = experts.front();
+  for (const kernels::MlpWeights& expert : experts) {
+    if (!same_kind(expert.gate, first.gate) || !same_kind(expert.up, first.gate) ||
+        !same_kind(expert.down, first.down) || expert.down.format != first.gate.format) {
+      return error(
+          "routed experts: the experts of one layer are stored in different formats; "
+          "quantize them alike");
+    }
+  }
+  const WeightFormat format = first.gate.format;
+  const ActivationType activation = activation_type(activations_, format);
+  const double expert_bytes = 2 * weight_bytes(first.gate) + weight_bytes(first.down);
+  LedgerEntry entry{.operation = "moe",
+                    .formats = fmt::format("{} x {}", name(format), name(activation)),
+                    .shape = fmt::format("{} x [{}, {}], top {}", experts.size(), first.gate.rows,
+                                         first.gate.cols, experts_per_token),
+                    .bytes_per_token = expert_bytes * static_cast<double>(experts_per_token)};
+  const auto* variant =
+      kernels::select_variant(kernels::moe_variants(),
+                              {.kind = {format, activation},
+                               .hidden = first.gate.cols,
+                               .intermediate = first.gate.rows,
+                               .num_experts = static_cast<int64_t>(experts.size())},
+                              allowed_, entry);
+  if (variant == nullptr) {
+    return error(
+        "routed experts: no kernel multiplies {} weights with {} activations; choose "
+        "another --activations",
+        name(format), name(activation));
+  }
+  ledger_.add(std::move(entry));
+  return Moe{.function = variant->run, .activation = activation};
+}
+
+base::Result<kernels::MlaAttendFunction> KernelSelector::mla_attend(const Weight& kv_b,
+                                                                    int64_t heads,
+                                                                    int64_t rope_dim) {
+  LedgerEntry entry{.operation = "mla_attend",
+                    .formats = fmt::format("{} x {} cache", name(kv_b.format), name(cache_)),
+                    .shape = fmt::format("{} heads x [{} + {}]", heads, kv_b.cols, rope_dim),
+                    .bytes_per_token = weight_bytes(kv_b)};
+  const auto* variant = kernels::select_variant(kernels::mla_attend_variants(),
+                                                {.kind = {kv_b.format, cache_},
+                                                 .heads = heads,
+                                                 .latent_dim = kv_b.cols,
+                                                 .rope_dim = rope_dim},
+                                                allowed_, entry);
+  if (variant == nullptr) {
+    return error(
+        "attention: no kernel attends with kv_b_proj as {} over a {} cache; choose another "
+        "--kv-dtype",
+        name(kv_b.format), name(cache_));
+  }
+  ledger_.add(std::move(entry));
+  return variant->run;
+}
+
+base::Result<kernels::IndexSelectFunction> KernelSelector::index_select(int64_t heads,
+                                                                        int64_t dim) {
+  LedgerEntry entry{.operation = "index_select",
+                    .formats = fmt::format("{} cache", name(cache_)),
+                    .shape = fmt::format("{} heads x {}", heads, dim)};
+  const auto* variant =
+      kernels::select_variant(kernels::index_select_variants(),
+                              {.kind = {cache_}, .heads = heads, .dim = dim}, allowed_, entry);
+  if (variant == nullptr) {
+    return error("indexer: no kernel scores keys in a {} cache; choose another --kv-dtype",
+                 name(cache_));
+  }
+  ledger_.add(std::move(entry));
+  return variant->run;
+}
+
+}  // namespace ingot::model

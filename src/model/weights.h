@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/arena.h"
+#include "base/progress.h"
+#include "base/result.h"
+#include "base/thread_team.h"
+#include "kernels/moe.h"
+#include "kernels/weight.h"
+#include "model/load_plan.h"
+#include "model/model_config.h"
+
+namespace ingot::model {
+
+using kernels::MlpWeights;
+using kernels::Weight;
+
+struct IndexerWeights {
+  Weight q_b;          // [heads * dim, q_lora_rank]
+  Weight k;            // [dim, hidden]
+  Weight k_norm;       // [dim] f32
+  Weight k_norm_bias;  // [dim] f32
+  Weight gates;        // [heads, hidden]
+};
+
+struct AttentionWeights {
+  Weight q_a;              // [q_lora_rank, hidden]
+  Weight q_a_norm;         // [q_lora_rank] f32
+  Weight q_b;              // [heads * qk_head_dim, q_lora_rank]
+  Weight kv_a;             // [kv_lora_rank + rope, hidden]
+  Weight kv_a_norm;        // [kv_lora_rank] f32
+  Weight kv_b;             // [heads * (nope + value), kv_lora_rank]
+  Weight o;                // [hidden, heads * value]
+  IndexerWeights indexer;  // present in full layers only
+};
+
+struct LayerWeights {
+  Weight input_norm;           // [hidden] f32
+  Weight post_attention_norm;  // [hidden] f32
+  AttentionWeights attention;
+  MlpWeights dense;    // of dense layers; the others have what follows
+  Weight router;       // [experts, hidden]
+  Weight router_bias;  // [experts] f32
+  std::vector<MlpWeights> experts;
+  MlpWeights shared;  // absent when the model has no shared expert
+};
+
+// The parameters of the main layers in memory, each once, in its stored format; norms and the
+// router's bias as f32. Immutable after loading and then safe to read from any thread.
+class Weights {
+ public:
+  // Reads what the plan lists, tensor by tensor and shared out among the team, into one arena, and
+  // drops the source from the page cache on the way. The MTP layer is left out.
+  // REQUIRES: plan.check() passed.
+  // Errors: not enough memory, unreadable bytes, NaN or infinity in a tensor (named).
+  static base::Result<Weights> load(const ModelConfig& config, const LoadPlan& plan,
+                                    const tensor::Checkpoint& checkpoint, base::ThreadTeam& team,
+                                    const base::Clock& clock);
+
+  // Formats and shapes alone, without data: enough to choose kernels.
+  // Errors: a format that this build does not run.
+  static base::Result<Weights> shapes_of(const ModelConfig& config, const LoadPlan& plan);
+
+  const Weight& embedding() const { return embedding_; }
+  const Weight& final_norm() const { return final_norm_; }
+  const Weight& lm_head() const { return lm_head_; }
+  const std::vector<LayerWeights>& layers() const { return layers_; }
+  uint64_t size_bytes() const { return arena_.used_bytes(); }
+
+ private:
+  Weights() = default;
+  Weight& slot(const Parameter& parameter);
+
+  base::Arena arena_;
+  Weight embedding_;
+  Weight final_norm_;
+  Weight lm_head_;
+  std::vector<LayerWeights> layers_;
+};
+
+// Index of the first value that is NaN or infinite among f32, f16 or bf16 values.
+std::optional<int64_t> find_non_finite(kernels::WeightFormat format, const void* data,
+                                       int64_t count);
+
+}  // namespace ingot::model

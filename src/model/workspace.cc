@@ -1,0 +1,93 @@
+#include "model/workspace.h"
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "kernels/mla_attend.h"
+
+namespace ingot::model {
+namespace {
+
+// Pieces of one arena, measured before it is made and handed out after.
+class Layout {
+ public:
+  template <typename T>
+  void add(T*& pointer, int64_t count) {
+    const auto size_bytes = static_cast<uint64_t>(count) * sizeof(T);
+    total_bytes_ += base::Arena::padded(size_bytes);
+    pieces_.push_back({.size_bytes = size_bytes, .place = [&pointer](std::byte* data) {
+                         pointer = reinterpret_cast<T*>(data);
+                       }});
+  }
+
+  base::Result<base::Arena> allocate() {
+    base::Arena arena = TRY(base::Arena::create(total_bytes_, "the workspace of a step"));
+    for (const Piece& piece : pieces_) piece.place(arena.allocate(piece.size_bytes));
+    return arena;
+  }
+
+ private:
+  struct Piece {
+    uint64_t size_bytes;
+    std::function<void(std::byte* data)> place;
+  };
+  std::vector<Piece> pieces_;
+  uint64_t total_bytes_ = 0;
+};
+
+}  // namespace
+
+base::Result<Workspace> Workspace::create(const ModelConfig& c, const StepLimits& limits) {
+  constexpr int64_t kEncodedBytesMax = 2;  // per value; f32 is never copied
+  const int64_t rows = limits.rows;
+  const int64_t team = limits.team_size;
+  const int64_t intermediate =
+      std::max(c.intermediate_size, c.moe_intermediate_size * c.n_shared_experts);
+  const int64_t latent_width = c.kv_lora_rank + c.qk_rope_head_dim;
+  const int64_t pairs = rows * c.num_experts_per_tok;
+  Workspace w;
+  w.limits = limits;
+  Layout layout;
+  layout.add(w.hidden, rows * c.hidden_size);
+  layout.add(w.normed, rows * c.hidden_size);
+  const int64_t widest_input = std::max(c.hidden_size, c.num_attention_heads * c.v_head_dim);
+  layout.add(w.encoded, rows * widest_input * kEncodedBytesMax);
+  layout.add(w.encoded_latent, rows * c.q_lora_rank * kEncodedBytesMax);
+  layout.add(w.rope, rows * c.qk_rope_head_dim);
+  layout.add(w.q_latent, rows * c.q_lora_rank);
+  layout.add(w.q, rows * c.num_attention_heads * c.qk_head_dim());
+  layout.add(w.kv, rows * latent_width);
+  layout.add(w.attended, rows * c.num_attention_heads * c.v_head_dim);
+  layout.add(w.row_scratch, team * std::max(latent_width, c.index_head_dim));
+  layout.add(w.attend_scratch,
+             team * kernels::mla_attend_scratch_floats(c.kv_lora_rank, c.qk_rope_head_dim));
+  w.selection.topk = c.has_indexer() ? c.index_topk : c.max_position_embeddings;
+  if (c.has_indexer()) {
+    layout.add(w.index_q, rows * c.index_n_heads * c.index_head_dim);
+    layout.add(w.index_key, rows * c.index_head_dim);
+    layout.add(w.index_gates, rows * c.index_n_heads);
+  }
+  if (!w.selection.takes_all(limits.context)) {
+    layout.add(w.index_scores, kernels::kIndexRowsPerPass * limits.context);
+    layout.add(w.index_order, team * limits.context);
+    layout.add(w.selection.positions, rows * w.selection.topk);
+  }
+  layout.add(w.gate, rows * intermediate);
+  layout.add(w.up, rows * intermediate);
+  layout.add(w.encoded_gated, rows * intermediate * kEncodedBytesMax);
+  layout.add(w.ffn, rows * c.hidden_size);
+  layout.add(w.choices, rows * c.n_routed_experts);
+  layout.add(w.affinities, rows * c.n_routed_experts);
+  w.routing.experts_per_token = c.num_experts_per_tok;
+  layout.add(w.routing.experts, pairs);
+  layout.add(w.routing.weights, pairs);
+  layout.add(w.expert_gated, pairs * 2 * c.moe_intermediate_size);
+  layout.add(w.expert_encoded, pairs * c.moe_intermediate_size * kEncodedBytesMax);
+  layout.add(w.final_hidden, limits.logit_rows * c.hidden_size);
+  layout.add(w.logits, limits.logit_rows * c.vocab_size);
+  w.arena = TRY(layout.allocate());
+  return w;
+}
+
+}  // namespace ingot::model
