@@ -1,0 +1,147 @@
+#include "engine/generation.h"
+
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "engine/score.h"
+#include "engine/test_model.h"
+
+namespace ingot::engine {
+namespace {
+
+std::vector<int32_t> some_ids(int32_t count) {
+  std::vector<int32_t> ids;
+  for (int32_t i = 0; i < count; ++i) ids.push_back((i * 29 + 3) % 64);
+  return ids;
+}
+
+Generation generate_with(TestModel& model, const GenerationRequest& request) {
+  const auto executor = model.executor(generation_capacity(request, model.loaded->config()));
+  return generate(*executor, request, model.clock).value();
+}
+
+std::vector<SequenceScore> score_with(TestModel& model,
+                                      const std::vector<std::vector<int32_t>>& sequences,
+                                      const LogitSink& sink = {}) {
+  const auto executor = model.executor(score_capacity(sequences, model.loaded->config()));
+  return score(*executor, sequences, sink, model.clock).value();
+}
+
+TEST(Generation, GreedyContinuesAsScoreSays) {
+  TestModel model(2);
+  const GenerationRequest request{.prompt = some_ids(11), .max_tokens = 6, .sampling = {}};
+  const Generation generation = generate_with(model, request);
+  ASSERT_EQ(generation.token_ids.size(), 6u);
+  EXPECT_EQ(generation.finish_reason, FinishReason::kLength);
+  std::vector<int32_t> known = request.prompt;
+  for (const int32_t token : generation.token_ids) {
+    EXPECT_EQ(argmax(score_with(model, {known}).front().last_logits), token);
+    known.push_back(token);
+  }
+}
+
+TEST(Generation, SeedsDecideAtTemperature) {
+  TestModel model(1);
+  GenerationRequest request{
+      .prompt = some_ids(5), .max_tokens = 20, .sampling = {.temperature = 1, .seed = 1}};
+  const auto first = generate_with(model, request).token_ids;
+  EXPECT_EQ(generate_with(model, request).token_ids, first);
+  request.sampling.seed = 2;
+  EXPECT_NE(generate_with(model, request).token_ids, first);
+}
+
+TEST(Generation, StopsAtTheModelsLastPosition) {
+  TestModel model(1);
+  const GenerationRequest request{.prompt = some_ids(45), .max_tokens = 100, .sampling = {}};
+  // Positions 45, 46 and 47 are computed, and the token after position 47 is still drawn.
+  EXPECT_EQ(generate_with(model, request).token_ids.size(), 4u);
+  const GenerationRequest full{.prompt = some_ids(48), .max_tokens = 100, .sampling = {}};
+  EXPECT_EQ(generate_with(model, full).token_ids.size(), 1u);
+}
+
+TEST(Generation, NoTokensAskedNoneGiven) {
+  TestModel model(1);
+  EXPECT_TRUE(generate_with(model, {.prompt = some_ids(3), .max_tokens = 0, .sampling = {}})
+                  .token_ids.empty());
+}
+
+TEST(Score, AddsUpWhatTheLogitsSay) {
+  TestModel model(2);
+  const std::vector<std::vector<int32_t>> sequences = {some_ids(20), some_ids(1), some_ids(33)};
+  std::vector<std::vector<float>> logits(sequences.size());
+  const auto scores = score_with(model, sequences, [&](size_t s, std::span<const float> rows) {
+    logits[s].insert(logits[s].end(), rows.begin(), rows.end());
+    return base::Status{};
+  });
+  ASSERT_EQ(scores.size(), 3u);
+  EXPECT_FALSE(scores[1].nll().has_value());
+  for (size_t s = 0; s < sequences.size(); ++s) {
+    ASSERT_EQ(logits[s].size(), sequences[s].size() * 64);
+    double sum = 0;
+    for (size_t i = 0; i + 1 < sequences[s].size(); ++i) {
+      const std::span<const float> row = std::span(logits[s]).subspan(i * 64, 64);
+      sum += log_sum_exp(row) - row[static_cast<size_t>(sequences[s][i + 1])];
+    }
+    EXPECT_DOUBLE_EQ(scores[s].nll_sum, sum);
+    EXPECT_TRUE(std::ranges::equal(scores[s].last_logits, std::span(logits[s]).last(64)));
+  }
+}
+
+TEST(Score, AFailingSinkEndsIt) {
+  TestModel model(1);
+  const std::vector<std::vector<int32_t>> sequences = {some_ids(4)};
+  const auto executor = model.executor(score_capacity(sequences, model.loaded->config()));
+  const auto scores = score(
+      *executor, sequences,
+      [](size_t, std::span<const float>) -> base::Status { return base::error("disk full"); },
+      model.clock);
+  ASSERT_FALSE(scores.has_value());
+  EXPECT_EQ(scores.error().message, "disk full");
+}
+
+TEST(Score, RefusesWhatTheModelCannotTake) {
+  TestModel model(1);
+  const auto message = [&](const std::vector<std::vector<int32_t>>& sequences) {
+    const auto status = check_sequences(sequences, model.loaded->config());
+    return status ? "fine" : status.error().message;
+  };
+  EXPECT_EQ(message({some_ids(48)}), "fine");
+  EXPECT_EQ(message({some_ids(49)}),
+            "sequence 0 has 49 tokens, more than the model's 48 positions");
+  EXPECT_EQ(message({}), "no token ids; give at least one");
+  EXPECT_EQ(message({{1}, {}}), "sequence 1 has no token ids; give at least one");
+  EXPECT_EQ(message({{0, 63, 64}}),
+            "sequence 0: token id 64 at index 2 is out of range; the model has ids 0 to 63");
+  EXPECT_EQ(message({{-1}}),
+            "sequence 0: token id -1 at index 0 is out of range; the model has ids 0 to 63");
+}
+
+// A slot that was released starts empty again, whatever its pages held.
+TEST(ModelExecutor, ReleasedSlotsAreReusedCleanly) {
+  TestModel model(3);
+  const std::vector<int32_t> first = some_ids(30);
+  const std::vector<int32_t> second(20, 7);
+  const auto last_logits = [](std::span<const float> logits) {
+    return std::vector<float>(logits.end() - 64, logits.end());
+  };
+  const auto batch_of = [](const std::vector<int32_t>& ids, std::vector<int32_t> pages) {
+    scheduler::Batch batch;
+    batch.released_slots = {0};
+    batch.sequences.push_back({.slot = 0,
+                               .first_position = 0,
+                               .tokens = ids,
+                               .new_pages = std::move(pages),
+                               .logit_rows = {static_cast<int32_t>(ids.size()) - 1}});
+    return batch;
+  };
+  const ExecutorCapacity capacity{
+      .step_tokens = 30, .logit_rows = 1, .context = 48, .num_pages = 3, .num_slots = 1};
+  const auto executor = model.executor(capacity);
+  const auto fresh = last_logits(executor->forward(batch_of(second, {0, 1})));
+  executor->forward(batch_of(first, {1, 2}));
+  EXPECT_EQ(last_logits(executor->forward(batch_of(second, {2, 1}))), fresh);
+}
+
+}  // namespace
+}  // namespace ingot::engine

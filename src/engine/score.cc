@@ -1,0 +1,120 @@
+#include "engine/score.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/progress.h"
+#include "engine/sampler.h"
+
+namespace ingot::engine {
+namespace {
+
+constexpr int64_t kStepTokens = 256;
+constexpr int64_t kLogitBytesMax = 256 << 20;
+
+// Adds a step's logits to a score: row i predicts the token after ids[first + i].
+base::Status add_rows(std::span<const int32_t> ids, size_t first, std::span<const float> logits,
+                      size_t vocabulary, SequenceScore& score) {
+  for (size_t row = 0; row * vocabulary < logits.size(); ++row) {
+    const std::span<const float> values = logits.subspan(row * vocabulary, vocabulary);
+    const auto bad = std::ranges::find_if_not(values, [](float v) { return std::isfinite(v); });
+    const size_t position = first + row;
+    if (bad != values.end()) {
+      return base::error(
+          "the logits after token {} are not finite; the weights overflow in this "
+          "arithmetic, try --activations f32",
+          position);
+    }
+    if (position + 1 < ids.size()) {
+      score.nll_sum += log_sum_exp(values) - values[static_cast<size_t>(ids[position + 1])];
+    } else {
+      score.last_logits.assign(values.begin(), values.end());
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Status check_sequences(const std::vector<std::vector<int32_t>>& sequences,
+                             const model::ModelConfig& config) {
+  if (sequences.empty()) return base::error("no token ids; give at least one");
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const std::vector<int32_t>& ids = sequences[i];
+    if (ids.empty()) return base::error("sequence {} has no token ids; give at least one", i);
+    if (static_cast<int64_t>(ids.size()) > config.max_position_embeddings) {
+      return base::error("sequence {} has {} tokens, more than the model's {} positions", i,
+                         ids.size(), config.max_position_embeddings);
+    }
+    for (size_t j = 0; j < ids.size(); ++j) {
+      if (ids[j] < 0 || ids[j] >= config.vocab_size) {
+        return base::error(
+            "sequence {}: token id {} at index {} is out of range; the model has ids "
+            "0 to {}",
+            i, ids[j], j, config.vocab_size - 1);
+      }
+    }
+  }
+  return {};
+}
+
+std::optional<double> SequenceScore::nll() const {
+  if (num_tokens < 2) return std::nullopt;
+  return nll_sum / static_cast<double>(num_tokens - 1);
+}
+
+ExecutorCapacity score_capacity(const std::vector<std::vector<int32_t>>& sequences,
+                                const model::ModelConfig& config) {
+  size_t longest = 1;
+  for (const auto& ids : sequences) longest = std::max(longest, ids.size());
+  const auto context = static_cast<int64_t>(longest);
+  const int64_t logit_rows_max = std::max<int64_t>(1, kLogitBytesMax / 4 / config.vocab_size);
+  const int64_t step = std::min({context, kStepTokens, logit_rows_max});
+  return {.step_tokens = step,
+          .logit_rows = step,
+          .context = context,
+          .num_pages = (context + scheduler::kPageTokens - 1) / scheduler::kPageTokens,
+          .num_slots = 1};
+}
+
+base::Result<std::vector<SequenceScore>> score(ModelExecutor& executor,
+                                               const std::vector<std::vector<int32_t>>& sequences,
+                                               const LogitSink& sink, const base::Clock& clock) {
+  const auto vocabulary = static_cast<size_t>(executor.config().vocab_size);
+  const auto step_tokens = static_cast<size_t>(executor.capacity().step_tokens);
+  uint64_t total_tokens = 0;
+  for (const auto& ids : sequences) total_tokens += ids.size();
+  base::Progress progress("scoring", total_tokens, base::Progress::Unit::kTokens, clock);
+  uint64_t done_tokens = 0;
+  std::vector<SequenceScore> scores;
+  std::vector<int32_t> all_pages(static_cast<size_t>(executor.capacity().num_pages));
+  std::iota(all_pages.begin(), all_pages.end(), 0);
+  for (size_t s = 0; s < sequences.size(); ++s) {
+    const std::vector<int32_t>& ids = sequences[s];
+    SequenceScore score{.num_tokens = static_cast<int64_t>(ids.size())};
+    for (size_t first = 0; first < ids.size(); first += step_tokens) {
+      const size_t count = std::min(step_tokens, ids.size() - first);
+      scheduler::Batch batch;
+      scheduler::Batch::Sequence& sequence = batch.sequences.emplace_back();
+      sequence.first_position = static_cast<int32_t>(first);
+      sequence.tokens.assign(ids.begin() + static_cast<ptrdiff_t>(first),
+                             ids.begin() + static_cast<ptrdiff_t>(first + count));
+      sequence.logit_rows.resize(count);
+      std::iota(sequence.logit_rows.begin(), sequence.logit_rows.end(), 0);
+      if (first == 0) {
+        batch.released_slots = {0};
+        sequence.new_pages = all_pages;
+      }
+      const std::span<const float> logits = executor.forward(batch);
+      TRY(add_rows(ids, first, logits, vocabulary, score));
+      if (sink) TRY(sink(s, logits));
+      done_tokens += count;
+      progress.update(done_tokens);
+    }
+    scores.push_back(std::move(score));
+  }
+  return scores;
+}
+
+}  // namespace ingot::engine

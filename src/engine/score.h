@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "engine/model_executor.h"
+
+namespace ingot::engine {
+
+// Token ids of some sequences, checked against the model: each has at least one id, every id is
+// below vocab_size, and none is longer than max_position_embeddings.
+base::Status check_sequences(const std::vector<std::vector<int32_t>>& sequences,
+                             const model::ModelConfig& config);
+
+// How likely a model finds one sequence.
+struct SequenceScore {
+  int64_t num_tokens = 0;
+  double nll_sum = 0;  // nats, over the num_tokens - 1 tokens that have one before them
+  std::vector<float> last_logits = {};  // [vocab_size], after the last token
+
+  // Mean negative log-likelihood a predicted token; nothing for a single token.
+  std::optional<double> nll() const;
+};
+
+// Receives the logits of one sequence in order, some rows at a time: [rows, vocab_size].
+using LogitSink = std::function<base::Status(size_t sequence, std::span<const float> logits)>;
+
+// Scores every sequence, one after another, in steps of the executor's size. `sink` may be empty.
+// Errors: the sink's, and logits that are not finite.
+// REQUIRES: check_sequences passed, and the capacity suits (see score_capacity).
+base::Result<std::vector<SequenceScore>> score(ModelExecutor& executor,
+                                               const std::vector<std::vector<int32_t>>& sequences,
+                                               const LogitSink& sink, const base::Clock& clock);
+
+// A capacity that scores these sequences: one slot, cache for the longest.
+ExecutorCapacity score_capacity(const std::vector<std::vector<int32_t>>& sequences,
+                                const model::ModelConfig& config);
+
+}  // namespace ingot::engine
