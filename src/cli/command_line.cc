@@ -1,0 +1,187 @@
+#include "cli/command_line.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "base/build_info.h"
+#include "cli/options.h"
+#include "kernels/target.h"
+#include "model/named_configs.h"
+
+namespace ingot::cli {
+namespace {
+
+std::string version_text() {
+  const base::BuildInfo& build = base::build_info();
+  const kernels::Target usable = kernels::detect_target();
+  std::string targets;
+  for (const auto target :
+       {kernels::Target::kReference, kernels::Target::kAvx2, kernels::Target::kAvx512}) {
+    targets += fmt::format("{}{}{}", targets.empty() ? "" : ", ", name(target),
+                           target <= usable ? "" : " (not on this processor)");
+  }
+  return fmt::format("ingot {}\ncommit   {}\ncompiler {}, {}\ntargets  {}", build.version,
+                     build.commit, build.compiler, build.build_type, targets);
+}
+
+// One line to stderr and the exit status for bad usage or input.
+int fail(std::string_view message) {
+  std::string line(message);
+  for (char& c : line) {
+    if (c == '\n') c = ' ';
+  }
+  std::fprintf(stderr, "ingot: error: %s\n", line.c_str());
+  return 2;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// A subcommand and what it does when it is the one.
+struct Command {
+  CLI::App* app;
+  std::function<base::Result<int>(const CommonOptions&)> run;
+};
+
+void add_numeric_options(CLI::App& app, ModelOptions& options) {
+  app.add_option(
+         "--activations", options.activations,
+         "Type in which linear layers multiply; auto: f32 for f32 and f16 weights, bf16 for "
+         "bf16")
+      ->check(CLI::IsMember({"auto", "f32", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--kv-dtype", options.kv_dtype,
+                 "Type of the key-value cache; auto: f32 for f32 weights, else bf16")
+      ->check(CLI::IsMember({"auto", "f32", "bf16"}))
+      ->capture_default_str();
+}
+
+void add_model_options(CLI::App& app, ModelOptions& options) {
+  app.add_option("MODEL", options.model, "Model directory: config.json and safetensors")
+      ->required();
+  add_numeric_options(app, options);
+}
+
+Command add_inspect(CLI::App& program) {
+  CLI::App* app = program.add_subcommand(
+      "inspect",
+      "What is in a checkpoint, which rule decided each tensor's format, and what does not fit.\n"
+      "Reads headers only. Exit status 1: the model could not be loaded as it is.");
+  auto options = std::make_shared<InspectOptions>();
+  app->add_option("MODEL", options->model.model,
+                  "Model directory, or a config.json alone to count what it describes")
+      ->required();
+  app->add_flag("--kernels", options->kernels,
+                "Show which kernel would run each operation, and why");
+  add_numeric_options(*app, options->model);
+  return {app, [options](const CommonOptions& common) { return inspect(common, *options); }};
+}
+
+Command add_score(CLI::App& program) {
+  CLI::App* app = program.add_subcommand(
+      "score", "How likely a model finds given token ids, and what it would say next.");
+  auto options = std::make_shared<ScoreOptions>();
+  add_model_options(*app, options->model);
+  app->add_option("--token-ids", options->token_ids,
+                  "JSON file with an array of token ids, or an array of such arrays")
+      ->required();
+  app->add_option("--logits", options->logits,
+                  "Write float32 logits [tokens, vocabulary] to this .npy file; with several "
+                  "sequences, a directory of 0.npy, 1.npy, ...");
+  return {app, [options](const CommonOptions& common) { return score(common, *options); }};
+}
+
+Command add_generate(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("generate", "Continue a prompt given as token ids.");
+  auto options = std::make_shared<GenerateOptions>();
+  add_model_options(*app, options->model);
+  app->add_option("--token-ids", options->token_ids, "JSON file with an array of token ids")
+      ->required();
+  app->add_option("--max-tokens", options->max_tokens, "Most tokens to generate")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24))
+      ->capture_default_str();
+  app->add_option("--temperature", options->sampling.temperature,
+                  "0 takes the most likely token; otherwise draws after dividing logits by it")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  app->add_option("--seed", options->sampling.seed, "The same seed gives the same tokens")
+      ->capture_default_str();
+  return {app, [options](const CommonOptions& common) { return generate(common, *options); }};
+}
+
+Command add_synth(CLI::App& program) {
+  CLI::App* app = program.add_subcommand(
+      "synth", "Make a checkpoint of random weights at the real shapes of a config.");
+  auto options = std::make_shared<SynthOptions>();
+  app->add_option("DESTINATION", options->destination, "Directory to make")->required();
+  app->add_option("--config", options->config, "A config.json, or one of " + model::named_configs())
+      ->required();
+  app->add_option("--dtype", options->dtype, "Stored type of the weights")
+      ->check(CLI::IsMember({"bf16", "f32"}))
+      ->capture_default_str();
+  app->add_option("--layers", options->layers,
+                  "Main layers to keep: one dense, then MoE, indexers full, shared, shared, shared")
+      ->check(CLI::Range(1, 1024));
+  app->add_option("--experts", options->experts, "Routed experts a layer to keep")
+      ->check(CLI::Range(1, 8192));
+  app->add_option("--mtp", options->mtp, "Whether to make the MTP layer")
+      ->check(CLI::IsMember({"none", "keep"}))
+      ->capture_default_str();
+  app->add_option("--seed", options->seed, "The same seed gives the same weights")
+      ->capture_default_str();
+  return {app, [options](const CommonOptions& common) { return synth(common, *options); }};
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv) {
+  CLI::App program(
+      "Ingot takes a GLM-5-class mixture-of-experts model from published weights to tokens.");
+  program.name("ingot");
+  program.set_version_flag("--version", version_text());
+  program.require_subcommand(1);
+  program.fallthrough();
+  program.set_config("--config", "", "Read options from a TOML file; [COMMAND] holds a command's");
+  program.allow_config_extras(CLI::config_extras_mode::error);
+  CommonOptions common;
+  program.add_option("--threads", common.threads, "Threads; default: all that the cgroup allows")
+      ->envname("INGOT_THREADS")
+      ->check(CLI::Range(1, 1024));
+  program.add_flag("--json", common.json, "Print the result as JSON");
+  const std::vector<Command> commands = {add_inspect(program), add_score(program),
+                                         add_generate(program), add_synth(program)};
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::CallForHelp& call) {
+    return program.exit(call);
+  } catch (const CLI::CallForAllHelp& call) {
+    return program.exit(call);
+  } catch (const CLI::CallForVersion& call) {
+    return program.exit(call);
+  } catch (const CLI::ParseError& failure) {
+    return fail(fmt::format("{}; see ingot --help", failure.what()));
+  }
+  common.targets = environment("INGOT_TARGETS");
+  try {
+    for (const Command& command : commands) {
+      if (!command.app->parsed()) continue;
+      const base::Result<int> status = command.run(common);
+      return status ? *status : fail(status.error().message);
+    }
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory; free memory or use a smaller model");
+  }
+  return fail("no command; see ingot --help");
+}
+
+}  // namespace ingot::cli

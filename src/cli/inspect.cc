@@ -1,0 +1,256 @@
+#include <cstdio>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/provenance.h"
+#include "cli/options.h"
+#include "model/inspection.h"
+#include "model/kv_cache.h"
+#include "model/transformer.h"
+
+namespace ingot::cli {
+namespace {
+
+namespace json = base::json;
+using model::Finding;
+using model::ModuleClass;
+using model::ModuleSummary;
+using model::Severity;
+
+// Everything that inspect knows; checkpoint and plan only when weights are there.
+struct Subject {
+  std::string config_text;
+  model::ModelConfig config;
+  std::optional<tensor::Checkpoint> checkpoint;
+  std::optional<model::LoadPlan> plan;
+  model::Inspection inspection;
+  std::optional<kernels::Ledger> ledger;
+};
+
+// "753.33 B", "1.25 M"
+std::string short_count(double number) {
+  if (number >= 1e9) return fmt::format("{:.2f} B", number / 1e9);
+  if (number >= 1e6) return fmt::format("{:.2f} M", number / 1e6);
+  if (number >= 1e3) return fmt::format("{:.1f} k", number / 1e3);
+  return fmt::format("{:.0f}", number);
+}
+
+// Decimal units for what is stored, as model pages give it.
+std::string stored_bytes(uint64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (value >= 1e9) return fmt::format("{:.2f} GB", value / 1e9);
+  if (value >= 1e6) return fmt::format("{:.2f} MB", value / 1e6);
+  return fmt::format("{:.1f} kB", value / 1e3);
+}
+
+std::string formats_of(const ModuleSummary& module) {
+  std::string text;
+  for (const auto& [format, stored] : module.formats) {
+    if (!text.empty()) text += ", ";
+    text += module.formats.size() == 1 ? format
+                                       : fmt::format("{} x{}", format, grouped(stored.parameters));
+  }
+  return text;
+}
+
+base::Result<Subject> open_subject(const InspectOptions& options) {
+  Subject subject;
+  const std::filesystem::path config_file = TRY(model::config_path(options.model.model));
+  subject.config_text = TRY(model::read_config_text(options.model.model));
+  subject.config = TRY(model::parse_model_config(
+      TRY(base::parse_json(subject.config_text, config_file.string())), config_file.string()));
+  if (config_file == options.model.model) {
+    subject.inspection = model::inspect_config(subject.config);
+    return subject;
+  }
+  if (!tensor::Checkpoint::exists(options.model.model)) {
+    base::log_info("no weights beside config.json; counting what it describes");
+    subject.inspection = model::inspect_config(subject.config);
+    return subject;
+  }
+  subject.checkpoint = TRY(tensor::Checkpoint::open(options.model.model));
+  subject.plan = TRY(model::plan_load(subject.config, *subject.checkpoint, {}));
+  subject.inspection = model::inspect_plan(subject.config, *subject.plan);
+  return subject;
+}
+
+base::Status choose_kernels(Subject& subject, const CommonOptions& common,
+                            const InspectOptions& options) {
+  if (!subject.plan) return base::error("--kernels needs the weights, and only a config is here");
+  const engine::ExecutorOptions numeric = TRY(executor_options(common, options.model));
+  const model::Weights weights = TRY(model::Weights::shapes_of(subject.config, *subject.plan));
+  const kernels::CacheType cache = engine::choose_cache_type(numeric.numeric.kv_type, weights);
+  const model::Transformer transformer = TRY(model::Transformer::create(
+      subject.config, weights,
+      {.target = numeric.target, .activations = numeric.numeric.activations, .cache = cache}));
+  subject.ledger = transformer.ledger();
+  return {};
+}
+
+void print_overview(const Subject& subject, const std::filesystem::path& path) {
+  const model::ModelConfig& c = subject.config;
+  const model::Inspection& inspection = subject.inspection;
+  const int64_t dense = std::min(c.first_k_dense_replace, c.num_hidden_layers);
+  fmt::print("{}\n", path.string());
+  fmt::print("  model       {}: {} layers ({} dense, {} MoE), {} experts, top {}, {} shared{}\n",
+             name(c.family), c.num_hidden_layers, dense, c.num_hidden_layers - dense,
+             c.n_routed_experts, c.num_experts_per_tok, c.n_shared_experts,
+             c.num_nextn_predict_layers > 0 ? ", MTP layer" : "");
+  fmt::print("  parameters  {} in {} tensors; {} active per token without the embedding table\n",
+             grouped(inspection.parameters), grouped(inspection.tensors),
+             short_count(inspection.active_parameters));
+  if (subject.checkpoint) {
+    fmt::print("  weights     {} in {} file{}, model hash {}\n",
+               stored_bytes(subject.checkpoint->size_bytes()), subject.checkpoint->files().size(),
+               subject.checkpoint->files().size() == 1 ? "" : "s",
+               model::model_hash(subject.config_text, *subject.checkpoint));
+  }
+  if (c.has_indexer()) {
+    const auto full = std::ranges::count(c.indexer_types, model::IndexerType::kFull);
+    fmt::print(
+        "  context     {} positions; sparse attention to {} of them, {} layers select and {} "
+        "share\n",
+        grouped(c.max_position_embeddings), grouped(c.index_topk), full,
+        c.num_hidden_layers - full);
+  } else {
+    fmt::print("  context     {} positions, dense attention\n", grouped(c.max_position_embeddings));
+  }
+  const auto cache =
+      model::cache_bytes_per_token(c, kernels::CacheType::kBF16, model::CacheLayers::kMain);
+  fmt::print("  cache       {} bytes per token in bf16: {} latents, {} index keys\n",
+             grouped(cache.total()), grouped(cache.latents), grouped(cache.index_keys));
+}
+
+void print_modules(const Subject& subject) {
+  const bool stored = subject.plan.has_value();
+  fmt::print("\n  {:<15} {:>9} {:>18} {:>12} {:>6}  {}\n", "module", "tensors", "parameters",
+             "active", "", stored ? "stored as" : "");
+  for (size_t i = 0; i < model::kModuleClasses; ++i) {
+    const ModuleSummary& module = subject.inspection.modules[i];
+    if (module.tensors == 0) continue;
+    fmt::print(
+        "  {:<15} {:>9} {:>18} {:>12} {:>6}  {}\n", name(static_cast<ModuleClass>(i)),
+        grouped(module.tensors), grouped(module.parameters),
+        module.active == 0 ? "-" : short_count(module.active), "",
+        stored ? fmt::format("{:>10}  {}", stored_bytes(module.bytes), formats_of(module)) : "");
+  }
+}
+
+// Findings of one kind together: the first three whole, the rest counted.
+void print_findings(const std::vector<Finding>& findings) {
+  constexpr int kShown = 3;
+  constexpr std::string_view kTitles[] = {"note", "warning", "ERROR"};
+  if (findings.empty()) {
+    fmt::print("\n  config.json and tensors fit together.\n");
+    return;
+  }
+  fmt::print("\n");
+  std::map<std::string_view, int> seen;
+  for (const Finding& finding : findings) {
+    if (++seen[finding.code] > kShown) continue;
+    fmt::print("  {}: {}\n", kTitles[static_cast<size_t>(finding.severity)], finding.line());
+  }
+  for (const auto& [code, count] : seen) {
+    if (count > kShown) fmt::print("  ... and {} more of {}\n", grouped(count - kShown), code);
+  }
+}
+
+void print_ledger(const kernels::Ledger& ledger) {
+  fmt::print("\n  {:<13} {:<19} {:<27} {:>5} {:>7}  {:<9} {}\n", "operation", "formats", "shape",
+             "uses", "bytes", "tuning", "kernel");
+  for (const kernels::LedgerEntry& entry : ledger.entries()) {
+    fmt::print("  {:<13} {:<19} {:<27} {:>5} {:>6.1f}%  {:<9} {}{}\n", entry.operation,
+               entry.formats, entry.shape, entry.uses, 100 * ledger.share(entry),
+               name(entry.tuning), entry.variant,
+               entry.why_not_faster.empty() ? "" : "  (" + entry.why_not_faster + ")");
+  }
+  fmt::print("  {:.1f}% of the {} read per token run on reference kernels\n",
+             100 * ledger.reference_share(),
+             stored_bytes(static_cast<uint64_t>(ledger.bytes_per_token())));
+}
+
+json::object modules_json(const model::Inspection& inspection) {
+  json::object modules;
+  for (size_t i = 0; i < model::kModuleClasses; ++i) {
+    const ModuleSummary& module = inspection.modules[i];
+    if (module.tensors == 0) continue;
+    json::object formats;
+    for (const auto& [format, stored] : module.formats) {
+      formats[format] = json::object{{"count", stored.parameters}, {"bytes", stored.bytes}};
+    }
+    modules[name(static_cast<ModuleClass>(i))] = json::object{{"tensors", module.tensors},
+                                                              {"parameters", module.parameters},
+                                                              {"active_parameters", module.active},
+                                                              {"formats", std::move(formats)},
+                                                              {"bytes", module.bytes}};
+  }
+  return modules;
+}
+
+json::array ledger_json(const kernels::Ledger& ledger) {
+  json::array rows;
+  for (const kernels::LedgerEntry& entry : ledger.entries()) {
+    rows.push_back(json::object{{"operation", entry.operation},
+                                {"formats", entry.formats},
+                                {"shape", entry.shape},
+                                {"kernel", entry.variant},
+                                {"target", name(entry.target)},
+                                {"tuning", name(entry.tuning)},
+                                {"why_not_faster", entry.why_not_faster},
+                                {"uses", entry.uses},
+                                {"bytes_per_token", entry.bytes_per_token}});
+  }
+  return rows;
+}
+
+void print_json(const Subject& subject, int threads) {
+  const model::ModelConfig& c = subject.config;
+  base::ProvenanceInputs inputs{.model_hash = {}, .threads = threads, .seed = {}};
+  if (subject.checkpoint) {
+    inputs.model_hash = model::model_hash(subject.config_text, *subject.checkpoint);
+  }
+  json::object document = base::result_document("inspect", inputs);
+  document["model_type"] = name(c.family);
+  document["tensors"] = subject.inspection.tensors;
+  document["parameters"] = subject.inspection.parameters;
+  document["active_parameters"] = subject.inspection.active_parameters;
+  document["bytes"] = subject.inspection.bytes;
+  const auto cache =
+      model::cache_bytes_per_token(c, kernels::CacheType::kBF16, model::CacheLayers::kMain);
+  document["cache_bytes_per_token_bf16"] =
+      json::object{{"latents", cache.latents}, {"index_keys", cache.index_keys}};
+  document["modules"] = modules_json(subject.inspection);
+  json::array findings;
+  json::array rows;
+  if (subject.plan) {
+    for (const Finding& finding : subject.plan->findings) findings.push_back(to_json(finding));
+    for (const auto& row : subject.plan->rows) rows.push_back(to_json(row, *subject.checkpoint));
+  }
+  document["findings"] = std::move(findings);
+  if (subject.ledger) document["kernels"] = ledger_json(*subject.ledger);
+  document["rows"] = std::move(rows);
+  fmt::print("{}", base::pretty_json(document));
+}
+
+}  // namespace
+
+base::Result<int> inspect(const CommonOptions& common, const InspectOptions& options) {
+  Subject subject = TRY(open_subject(options));
+  const bool loads = !subject.plan || subject.plan->check().has_value();
+  if (options.kernels && loads) TRY(choose_kernels(subject, common, options));
+  if (common.json) {
+    print_json(subject, thread_count(common));
+  } else {
+    print_overview(subject, options.model.model);
+    print_modules(subject);
+    if (subject.plan) print_findings(subject.plan->findings);
+    if (subject.ledger) print_ledger(*subject.ledger);
+  }
+  return loads ? 0 : 1;
+}
+
+}  // namespace ingot::cli

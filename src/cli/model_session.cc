@@ -1,0 +1,75 @@
+#include "cli/model_session.h"
+
+#include <limits>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mapped_file.h"
+#include "engine/score.h"
+
+namespace ingot::cli {
+namespace {
+
+namespace json = base::json;
+
+constexpr uint64_t kTokenFileBytesMax = 256 << 20;
+
+base::Result<std::vector<int32_t>> read_ids(const json::array& array, const std::string& source) {
+  std::vector<int32_t> ids;
+  ids.reserve(array.size());
+  for (const json::value& element : array) {
+    const int64_t* id = element.if_int64();
+    if (id == nullptr || *id < 0 || *id > std::numeric_limits<int32_t>::max()) {
+      return base::error(
+          "{}: element {} is no token id; expected a JSON array of ids, or of arrays "
+          "of ids",
+          source, ids.size());
+    }
+    ids.push_back(static_cast<int32_t>(*id));
+  }
+  return ids;
+}
+
+}  // namespace
+
+base::Result<std::vector<std::vector<int32_t>>> read_token_ids(const std::filesystem::path& path) {
+  const std::string source = path.string();
+  const json::value document =
+      TRY(base::parse_json(TRY(base::read_text_file(path, kTokenFileBytesMax)), source));
+  const json::array* array = document.if_array();
+  if (array == nullptr) {
+    return base::error("{}: expected a JSON array of token ids, or of arrays of ids", source);
+  }
+  std::vector<std::vector<int32_t>> sequences;
+  if (array->empty() || !array->front().is_array()) {
+    sequences.push_back(TRY(read_ids(*array, source)));
+    return sequences;
+  }
+  for (const json::value& element : *array) {
+    if (!element.is_array()) {
+      return base::error("{}: arrays of ids and single ids are mixed; use one form", source);
+    }
+    const std::string where = source + ": sequence " + std::to_string(sequences.size());
+    sequences.push_back(TRY(read_ids(element.get_array(), where)));
+  }
+  return sequences;
+}
+
+base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& common,
+                                                         const ModelOptions& options,
+                                                         const std::filesystem::path& token_ids) {
+  const engine::ExecutorOptions executor = TRY(executor_options(common, options));
+  auto session = std::make_unique<ModelSession>();
+  session->sequences = TRY(read_token_ids(token_ids));
+  const model::ModelConfig config = TRY(model::load_model_config(options.model));
+  if (const auto status = engine::check_sequences(session->sequences, config); !status) {
+    return base::error("{}: {}", token_ids.string(), status.error().message);
+  }
+  session->team = std::make_unique<base::ThreadTeam>(thread_count(common));
+  session->model =
+      TRY(engine::LoadedModel::load(options.model, executor, *session->team, session->clock));
+  for (const std::string& note : session->model->notes()) base::log_info(note);
+  return session;
+}
+
+}  // namespace ingot::cli

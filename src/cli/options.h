@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/model_executor.h"
+#include "engine/sampler.h"
+
+namespace ingot::cli {
+
+// Options that mean the same in every command.
+struct CommonOptions {
+  int threads = 0;  // 0: as many as the machine and its cgroup allow
+  bool json = false;
+  std::string targets;  // INGOT_TARGETS
+};
+
+// Options of every command that runs a model.
+struct ModelOptions {
+  std::filesystem::path model;
+  std::string activations = "auto";
+  std::string kv_dtype = "auto";
+};
+
+struct InspectOptions {
+  ModelOptions model;  // a directory, or a config.json alone
+  bool kernels = false;
+};
+
+struct ScoreOptions {
+  ModelOptions model;
+  std::filesystem::path token_ids;
+  std::filesystem::path logits;  // empty: not written
+};
+
+struct GenerateOptions {
+  ModelOptions model;
+  std::filesystem::path token_ids;
+  int64_t max_tokens = 128;
+  engine::SamplingParams sampling;
+};
+
+struct SynthOptions {
+  std::filesystem::path destination;
+  std::string config;  // a name or a file
+  std::string dtype = "bf16";
+  std::string mtp = "keep";
+  std::optional<int64_t> layers;
+  std::optional<int64_t> experts;
+  uint64_t seed = 0;
+};
+
+// The commands, one a file. Each returns the exit status: 0 done, 1 it ran and the answer is no; an
+// error is bad usage or input, exit status 2.
+base::Result<int> inspect(const CommonOptions& common, const InspectOptions& options);
+base::Result<int> score(const CommonOptions& common, const ScoreOptions& options);
+base::Result<int> generate(const CommonOptions& common, const GenerateOptions& options);
+base::Result<int> synth(const CommonOptions& common, const SynthOptions& options);
+
+// Threads to use, and the rest in the form that the engine takes.
+int thread_count(const CommonOptions& common);
+base::Result<engine::ExecutorOptions> executor_options(const CommonOptions& common,
+                                                       const ModelOptions& options);
+
+// "753,329,940,480"
+std::string grouped(int64_t number);
+
+}  // namespace ingot::cli

@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/provenance.h"
+#include "cli/model_session.h"
+#include "cli/options.h"
+#include "engine/sampler.h"
+#include "engine/score.h"
+#include "tensor/npy.h"
+
+namespace ingot::cli {
+namespace {
+
+namespace json = base::json;
+using engine::SequenceScore;
+
+constexpr size_t kTopTokens = 5;
+
+struct TopToken {
+  int32_t id;
+  float logit;
+  double logprob;
+};
+
+std::vector<TopToken> top_tokens(const std::vector<float>& logits) {
+  std::vector<int32_t> ids(logits.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  const size_t count = std::min(kTopTokens, ids.size());
+  const auto value = [&](int32_t id) { return logits[static_cast<size_t>(id)]; };
+  std::partial_sort(
+      ids.begin(), ids.begin() + static_cast<ptrdiff_t>(count), ids.end(),
+      [&](int32_t a, int32_t b) { return value(a) > value(b) || (value(a) == value(b) && a < b); });
+  const double normalizer = engine::log_sum_exp(logits);
+  std::vector<TopToken> top;
+  for (size_t i = 0; i < count; ++i) {
+    top.push_back({ids[i], value(ids[i]), value(ids[i]) - normalizer});
+  }
+  return top;
+}
+
+// Writes logits as one .npy file, or as a directory of them when there are several sequences.
+class LogitFiles {
+ public:
+  LogitFiles(std::filesystem::path path, const std::vector<std::vector<int32_t>>& sequences,
+             int64_t vocabulary)
+      : path_(std::move(path)), sequences_(sequences), vocabulary_(vocabulary) {}
+
+  base::Status append(size_t sequence, std::span<const float> logits) {
+    if (!writer_) {
+      const auto tokens = static_cast<int64_t>(sequences_[sequence].size());
+      writer_ = TRY(tensor::NpyWriter::create(TRY(file_of(sequence)), {tokens, vocabulary_}));
+      remaining_ = static_cast<size_t>(tokens * vocabulary_);
+    }
+    TRY(writer_->append(logits));
+    remaining_ -= logits.size();
+    if (remaining_ > 0) return {};
+    TRY(writer_->finish());
+    writer_.reset();
+    return {};
+  }
+
+ private:
+  base::Result<std::filesystem::path> file_of(size_t sequence) const {
+    if (sequences_.size() == 1) return path_;
+    std::error_code code;
+    std::filesystem::create_directories(path_, code);
+    if (code) return base::error("{}: cannot create: {}", path_.string(), code.message());
+    return path_ / fmt::format("{}.npy", sequence);
+  }
+
+  std::filesystem::path path_;
+  const std::vector<std::vector<int32_t>>& sequences_;
+  int64_t vocabulary_;
+  std::optional<tensor::NpyWriter> writer_;
+  size_t remaining_ = 0;
+};
+
+void add_likelihood(json::object& object, std::optional<double> nll) {
+  object["nll"] = nll ? json::value(*nll) : json::value(nullptr);
+  object["perplexity"] = nll ? json::value(std::exp(*nll)) : json::value(nullptr);
+}
+
+json::object sequence_json(const SequenceScore& score) {
+  json::object object;
+  object["num_tokens"] = score.num_tokens;
+  add_likelihood(object, score.nll());
+  json::array top;
+  for (const TopToken& token : top_tokens(score.last_logits)) {
+    top.push_back(
+        json::object{{"id", token.id}, {"logit", token.logit}, {"logprob", token.logprob}});
+  }
+  object["next_tokens"] = std::move(top);
+  return object;
+}
+
+// Mean over every predicted token of all sequences.
+std::optional<double> mean_nll(const std::vector<SequenceScore>& scores) {
+  double sum = 0;
+  int64_t predicted = 0;
+  for (const SequenceScore& score : scores) {
+    sum += score.nll_sum;
+    predicted += score.num_tokens - 1;
+  }
+  if (predicted == 0) return std::nullopt;
+  return sum / static_cast<double>(predicted);
+}
+
+void print_json(const std::vector<SequenceScore>& scores, const engine::LoadedModel& model,
+                int threads) {
+  json::object document =
+      base::result_document("score", {.model_hash = model.hash(), .threads = threads, .seed = {}});
+  int64_t num_tokens = 0;
+  json::array sequences;
+  for (const SequenceScore& score : scores) {
+    num_tokens += score.num_tokens;
+    sequences.push_back(sequence_json(score));
+  }
+  document["num_tokens"] = num_tokens;
+  add_likelihood(document, mean_nll(scores));
+  document["sequences"] = std::move(sequences);
+  fmt::print("{}", base::pretty_json(document));
+}
+
+void print_text(const std::vector<SequenceScore>& scores) {
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const SequenceScore& score = scores[i];
+    fmt::print("sequence {}: {} tokens", i, score.num_tokens);
+    if (const auto nll = score.nll()) {
+      fmt::print(", {:.4f} nats a token, perplexity {:.4f}", *nll, std::exp(*nll));
+    }
+    fmt::print("\n  next token    logit  probability\n");
+    for (const TopToken& token : top_tokens(score.last_logits)) {
+      fmt::print("  {:>10} {:>8.4f} {:>11.4f}%\n", token.id, token.logit,
+                 100 * std::exp(token.logprob));
+    }
+  }
+}
+
+}  // namespace
+
+base::Result<int> score(const CommonOptions& common, const ScoreOptions& options) {
+  const auto session = TRY(open_session(common, options.model, options.token_ids));
+  const engine::LoadedModel& model = *session->model;
+  const auto executor = TRY(engine::ModelExecutor::create(
+      model, *session->team, engine::score_capacity(session->sequences, model.config())));
+  LogitFiles files(options.logits, session->sequences, model.config().vocab_size);
+  engine::LogitSink sink;
+  if (!options.logits.empty()) {
+    sink = [&](size_t sequence, std::span<const float> logits) {
+      return files.append(sequence, logits);
+    };
+  }
+  const auto scores = TRY(engine::score(*executor, session->sequences, sink, session->clock));
+  if (common.json) {
+    print_json(scores, model, session->team->size());
+  } else {
+    print_text(scores);
+  }
+  return 0;
+}
+
+}  // namespace ingot::cli
