@@ -19,6 +19,8 @@ add_compile_options(-ffp-contract=off)
 
 add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast
                     -Wimplicit-fallthrough -Wextra-semi)
+# A designated initializer may leave out what has a default.
+add_compile_options(-Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # libstdc++ 12 implements std::stable_sort with a function that it calls deprecated.
   add_compile_options(-Wno-deprecated-declarations)

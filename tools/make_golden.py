@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Writes tests/golden: what small glm_moe_dsa models must produce, computed by the numpy oracle.
+"""Writes tests/golden: what small models of the four families must produce, by the numpy oracle.
 
     make_golden.py              writes everything
     make_golden.py --check      compares with what is stored; exit 1 where a byte differs
-    make_golden.py --search N   for each case the best of N seeds, to fill in CASES
+    make_golden.py --search N   for each case the best of N seeds, to fill in CASES;
+                                --family F only those of one family
 
-    glm_moe_dsa/NAME/config.json     the model
-    glm_moe_dsa/NAME/case.json       seed and dtype of its synthetic weights, and per sequence:
+    FAMILY/NAME/config.json          the model
+    FAMILY/NAME/case.json            seed and dtype of its synthetic weights, and per sequence:
         ids, next                    tokens, and the greedy token after the last
         draft                        four tokens that the MTP chain drafts behind `next`
         selected                     full layer -> per token the positions that attention reads
         selected_mtp                 the same of the first MTP pass (row p: token p + 1)
-    glm_moe_dsa/NAME/logits.npy      float32 [tokens of all sequences in order, vocabulary]
+                                     (both only where the family has an indexer)
+    FAMILY/NAME/logits.npy           float32 [tokens of all sequences in order, vocabulary]
     synthetic_weights.json           single values of the weight generator, as bits
     oracle_checkpoint/               a whole checkpoint with weights from numpy's generator
 
@@ -34,6 +36,7 @@ import numpy as np  # noqa: E402
 from oracle import paths  # noqa: E402,F401
 import glm_oracle  # noqa: E402
 import synthetic_weights  # noqa: E402
+from families import FAMILIES, WITH_INDEXER, drawable_ids  # noqa: E402
 from tiny_configs import tiny_configs  # noqa: E402
 
 DESTINATION = Path(__file__).resolve().parent.parent / "tests" / "golden"
@@ -41,18 +44,28 @@ DRAFT_TOKENS = 4
 DECISION_GAP_MIN = 2e-5
 ARGMAX_GAP_MIN = 1e-3
 
-# name: (seed, tokens of each sequence).  Lengths around index_topk, one page of 16 and one token.
+# family/name: (seed, tokens of each sequence).  Lengths around index_topk, one page of 16 and one
+# token; with YaRN also beyond the length of the training.
 CASES = {
-    "tiny": (18, [24, 6, 7, 1]),
-    "long_context": (7, [240]),
-    "multiples_of_32": (8, [48, 33, 16]),
-    "odd_dims": (22, [37, 8]),
-    "glm_5_1_style": (2, [40]),
-    "pattern": (9, [45, 17]),
-    "groups": (20, [50, 2]),
-    "no_dense_no_mtp": (5, [29, 15]),
-    "all_dense": (23, [31]),
-    "half_split_indexer": (16, [34]),
+    "glm_moe_dsa/tiny": (18, [24, 6, 7, 1]),
+    "glm_moe_dsa/long_context": (7, [240]),
+    "glm_moe_dsa/multiples_of_32": (8, [48, 33, 16]),
+    "glm_moe_dsa/odd_dims": (22, [37, 8]),
+    "glm_moe_dsa/glm_5_1_style": (2, [40]),
+    "glm_moe_dsa/pattern": (9, [45, 17]),
+    "glm_moe_dsa/groups": (20, [50, 2]),
+    "glm_moe_dsa/no_dense_no_mtp": (5, [29, 15]),
+    "glm_moe_dsa/all_dense": (23, [31]),
+    "glm_moe_dsa/half_split_indexer": (16, [34]),
+    "glm4_moe_lite/published_keys": (23, [52, 16, 1]),
+    "glm4_moe_lite/three_dense_layers": (12, [35, 17]),
+    "glm4_moe_lite/newer_keys": (20, [28]),
+    "deepseek_v3/yarn_40": (9, [70, 9]),
+    "deepseek_v3/yarn_4": (18, [110, 32]),
+    "deepseek_v3/plain_rope": (16, [33, 2]),
+    "deepseek_v32/yarn_40": (20, [60, 11]),
+    "deepseek_v32/yarn_4": (20, [90]),
+    "deepseek_v32/multiples_of_32": (17, [47, 20, 1]),
 }
 
 ORACLE_CHECKPOINT_SEED = 2
@@ -65,10 +78,10 @@ ORACLE_CHECKPOINT = dict(
 
 
 def sequences(config, lengths, seed):
-    """Random ids below the end tokens."""
-    high = min(config["eos_token_id"])
+    """Random ids that are no end tokens."""
+    low, high = drawable_ids(config)
     generator = np.random.default_rng(seed + 1)
-    return [[int(x) for x in generator.integers(0, high, n)] for n in lengths]
+    return [[int(x) for x in generator.integers(low, high, n)] for n in lengths]
 
 
 def rows_as_lists(rows):
@@ -78,9 +91,10 @@ def rows_as_lists(rows):
 def smallest_gaps(model, last_logits):
     """{kind of decision: smallest gap}, of the main layers, the MTP layer and the greedy tokens."""
     last = float(glm_oracle.boundary_gap(np.sort(last_logits)[::-1], 1))
+    index = [*model.index_gap.values(), *model.draft_index_gap.values()]
     router = [*model.router_gap.values(), *model.draft_router_gap.values()]
-    return dict(index=min([*model.index_gap.values(), *model.draft_index_gap.values()]),
-                router=min(router, default=math.inf), argmax=min([last, *model.argmax_gap]))
+    return dict(index=min(index, default=math.inf), router=min(router, default=math.inf),
+                argmax=min([last, *model.argmax_gap]))
 
 
 def run_sequence(config, weights, ids):
@@ -89,17 +103,21 @@ def run_sequence(config, weights, ids):
     hidden, logits = model.forward(ids)
     num_layers = config["num_hidden_layers"]
     result = dict(ids=ids, next=int(logits[-1].argmax()), draft=[])
-    result["selected"] = {str(i): rows_as_lists(model.selected[i]) for i in range(num_layers)
-                          if model.types[i] == "full"}
+    has_indexer = config["model_type"] in WITH_INDEXER
+    if has_indexer:
+        result["selected"] = {str(i): rows_as_lists(model.selected[i]) for i in range(num_layers)
+                              if model.types[i] == "full"}
     if config["num_nextn_predict_layers"]:
         result["draft"] = model.draft(ids[1:] + [result["next"]], hidden,
                                       list(range(len(ids))), DRAFT_TOKENS)
+    if has_indexer and config["num_nextn_predict_layers"]:
         result["selected_mtp"] = rows_as_lists(model.selected[num_layers])
     return result, logits, smallest_gaps(model, logits[-1])
 
 
 def run_case(name, seed):
-    config, lengths = tiny_configs()[name], CASES[name][1]
+    family, short_name = name.split("/")
+    config, lengths = tiny_configs(family)[short_name], CASES[name][1]
     weights = synthetic_weights.weights(config, seed)
     runs = [run_sequence(config, weights, ids) for ids in sequences(config, lengths, seed)]
     gaps = {kind: min(run[2][kind] for run in runs) for kind in ("index", "router", "argmax")}
@@ -138,7 +156,7 @@ def write_case(directory, name, seed):
     (directory / "config.json").write_text(text)
     (directory / "case.json").write_text(case_json(seed, runs, gaps))
     np.save(directory / "logits.npy", logits)
-    print(f"{name:20} seed {seed:3} tokens {len(logits):4} max |logit| {abs(logits).max():.2f} "
+    print(f"{name:32} seed {seed:3} tokens {len(logits):4} max |logit| {abs(logits).max():.2f} "
           f"gaps: index {gaps['index']:.1e} router {gaps['router']:.1e} "
           f"argmax {gaps['argmax']:.1e}")
 
@@ -175,13 +193,15 @@ def write_synthetic_values(path):
 
 def write_all(destination):
     for name, (seed, _) in CASES.items():
-        write_case(destination / "glm_moe_dsa" / name, name, seed)
+        write_case(destination / name, name, seed)
     write_oracle_checkpoint(destination / "oracle_checkpoint")
     write_synthetic_values(destination / "synthetic_weights.json")
 
 
-def search(count):
+def search(count, families):
     for name in CASES:
+        if name.split("/")[0] not in families:
+            continue
         best = max(range(count), key=lambda seed: margin(run_case(name, seed)[3]))
         gaps = run_case(name, best)[3]
         print(f"{name}: seed {best}, margin {margin(gaps):.1f}, {gaps}", flush=True)
@@ -226,9 +246,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--search", type=int, metavar="N")
+    parser.add_argument("--family", choices=FAMILIES, help="search for the cases of this one only")
     options = parser.parse_args()
     if options.search:
-        search(options.search)
+        search(options.search, [options.family] if options.family else FAMILIES)
         return 0
     with tempfile.TemporaryDirectory() as temporary:
         made_root = Path(temporary)

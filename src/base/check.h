@@ -13,9 +13,9 @@ namespace ingot::base {
 
 // Stops the process when one of our own invariants is broken; on in release builds too. Never use
 // it for input from outside: that is a Result. A second argument says more: CHECK(a == b, "rows").
-#define CHECK(condition, ...)                                                   \
-  do {                                                                          \
-    if (!(condition)) [[unlikely]] {                                            \
-      ::ingot::base::check_failed(#condition, std::string_view{__VA_ARGS__});   \
-    }                                                                           \
+#define CHECK(condition, ...)                                                 \
+  do {                                                                        \
+    if (!(condition)) [[unlikely]] {                                          \
+      ::ingot::base::check_failed(#condition, std::string_view{__VA_ARGS__}); \
+    }                                                                         \
   } while (false)

@@ -25,8 +25,6 @@ class SystemClock final : public Clock {
 // Wall time in UTC as "2026-11-30T07:11:27Z", for provenance records only.
 std::string utc_timestamp();
 
-inline double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
+inline double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace ingot::base

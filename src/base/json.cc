@@ -132,9 +132,17 @@ std::string position(std::string_view text, size_t offset) {
 }
 
 // JSON has no word for infinity, and what the library writes instead no reader accepts.
+// The shortest digits that read back as this number; a point keeps whole numbers floating.
+std::string double_text(double number) {
+  if (!std::isfinite(number)) return "null";
+  std::string text = fmt::format("{}", number);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
 void append_scalar(std::string& out, const json::value& value) {
   const double* number = value.if_double();
-  out += number != nullptr && !std::isfinite(*number) ? "null" : js::serialize(value);
+  out += number != nullptr ? double_text(*number) : js::serialize(value);
 }
 
 void append_indented(std::string& out, const json::value& value, int depth) {

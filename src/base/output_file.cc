@@ -30,6 +30,10 @@ Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, ignored)) {
     return error("{}: cannot create: a directory is there", path.string());
   }
+  // A rename would replace the device itself: /dev/null, for everybody.
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+    return error("{}: cannot create: what is there is no regular file", path.string());
+  }
   std::filesystem::path temporary = path;
   temporary += fmt::format(".partial-{}", ::getpid());
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

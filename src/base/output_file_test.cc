@@ -47,6 +47,19 @@ class OutputFileTest : public ::testing::Test {
   std::filesystem::path path_ = directory_ / "result.json";
 };
 
+// `--logits /dev/null` by root would otherwise put a regular file in the device's place.
+TEST_F(OutputFileTest, LeavesDevicesAlone) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  for (const auto& path : {path_, std::filesystem::path("/dev/null")}) {
+    const auto file = OutputFile::create(path);
+    ASSERT_FALSE(file.has_value());
+    EXPECT_TRUE(file.error().message.contains("cannot create: what is there is no regular file"))
+        << file.error().message;
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(path_));
+  EXPECT_EQ(num_files(), 1);
+}
+
 TEST_F(OutputFileTest, AppearsWholeAtFinish) {
   auto file = OutputFile::create(path_);
   ASSERT_TRUE(file.has_value()) << file.error().message;

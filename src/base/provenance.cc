@@ -13,6 +13,7 @@ json::object result_document(std::string_view name, const ProvenanceInputs& inpu
   provenance["build"] = fmt::format("{} {} {}", build.version, build.build_type, build.compiler);
   provenance["processor"] = processor_name();
   provenance["threads"] = inputs.threads;
+  if (!inputs.target.empty()) provenance["target"] = inputs.target;
   if (!inputs.model_hash.empty()) provenance["model_hash"] = inputs.model_hash;
   if (inputs.seed) provenance["seed"] = *inputs.seed;
   provenance["time"] = utc_timestamp();

@@ -12,6 +12,7 @@ namespace ingot::base {
 struct ProvenanceInputs {
   std::string model_hash;  // XXH3 over config and tensor headers; empty when no model was used
   int threads = 0;
+  std::string target;  // instruction set of the kernels; empty when none ran
   std::optional<uint64_t> seed;
 };
 

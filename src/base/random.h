@@ -42,8 +42,8 @@ struct RandomStream {
   // divided by the sum's standard deviation. Exactly reproducible, since it needs no libm.
   constexpr double normal(uint64_t counter) const {
     const uint64_t bits = word(counter);
-    const uint64_t sum = (bits & 0xFFFF) + ((bits >> 16) & 0xFFFF) + ((bits >> 32) & 0xFFFF) +
-                         (bits >> 48);
+    const uint64_t sum =
+        (bits & 0xFFFF) + ((bits >> 16) & 0xFFFF) + ((bits >> 32) & 0xFFFF) + (bits >> 48);
     return (static_cast<double>(sum) - 131070.0) / 37837.0;
   }
 };

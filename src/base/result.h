@@ -31,11 +31,11 @@ template <typename... Args>
 
 #define INGOT_JOIN(a, b) INGOT_JOIN_EXPANDED(a, b)
 #define INGOT_JOIN_EXPANDED(a, b) a##b
-#define INGOT_TRY_NAMED(name, ...)                       \
-  __extension__({                                        \
-    auto&& name = (__VA_ARGS__);                         \
-    if (!name) [[unlikely]] {                            \
-      return std::unexpected(std::move(name).error());   \
-    }                                                    \
-    std::move(name).operator*();                         \
+#define INGOT_TRY_NAMED(name, ...)                     \
+  __extension__({                                      \
+    auto&& name = (__VA_ARGS__);                       \
+    if (!name) [[unlikely]] {                          \
+      return std::unexpected(std::move(name).error()); \
+    }                                                  \
+    std::move(name).operator*();                       \
   })

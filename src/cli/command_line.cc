@@ -1,7 +1,9 @@
 #include "cli/command_line.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -23,8 +25,7 @@ std::string version_text() {
   const base::BuildInfo& build = base::build_info();
   const kernels::Target usable = kernels::detect_target();
   std::string targets;
-  for (const auto target :
-       {kernels::Target::kReference, kernels::Target::kAvx2, kernels::Target::kAvx512}) {
+  for (const auto target : kernels::built_targets()) {
     targets += fmt::format("{}{}{}", targets.empty() ? "" : ", ", name(target),
                            target <= usable ? "" : " (not on this processor)");
   }
@@ -36,7 +37,8 @@ std::string version_text() {
 int fail(std::string_view message) {
   std::string line(message);
   for (char& c : line) {
-    if (c == '\n') c = ' ';
+    // What strangers named goes into messages: it neither breaks the line nor steers a terminal.
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
   }
   std::fprintf(stderr, "ingot: error: %s\n", line.c_str());
   return 2;
@@ -45,6 +47,16 @@ int fail(std::string_view message) {
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+// CLI::Range lets NaN through; no number within a range is spelled with an n.
+std::string not_nan(const std::string& text) {
+  return text.find_first_of("nN") == std::string::npos ? "" : "Value " + text + " is no number";
+}
+
+// Reading a negative number as an unsigned one wraps around.
+std::string not_negative(const std::string& text) {
+  return text.contains('-') ? "Value " + text + " is negative" : "";
 }
 
 // A subcommand and what it does when it is the one.
@@ -57,12 +69,13 @@ void add_numeric_options(CLI::App& app, ModelOptions& options) {
   app.add_option(
          "--activations", options.activations,
          "Type in which linear layers multiply; auto: f32 for f32 and f16 weights, bf16 for "
-         "bf16")
-      ->check(CLI::IsMember({"auto", "f32", "bf16"}))
+         "bf16 and FP8, int8 with a scale per 32 values for MXFP4")
+      ->check(CLI::IsMember({"auto", "f32", "bf16", "int8"}))
       ->capture_default_str();
   app.add_option("--kv-dtype", options.kv_dtype,
-                 "Type of the key-value cache; auto: f32 for f32 weights, else bf16")
-      ->check(CLI::IsMember({"auto", "f32", "bf16"}))
+                 "Type of the key-value cache; auto: f32 for f32 weights, else bf16; fp8 halves "
+                 "the latents at a loss")
+      ->check(CLI::IsMember({"auto", "f32", "bf16", "fp8"}))
       ->capture_default_str();
 }
 
@@ -95,9 +108,13 @@ Command add_score(CLI::App& program) {
   app->add_option("--token-ids", options->token_ids,
                   "JSON file with an array of token ids, or an array of such arrays")
       ->required();
-  app->add_option("--logits", options->logits,
-                  "Write float32 logits [tokens, vocabulary] to this .npy file; with several "
-                  "sequences, a directory of 0.npy, 1.npy, ...");
+  app->add_option(
+      "--logits", options->logits,
+      "Write float32 logits [tokens, vocabulary] to this file, whose name ends in .npy; "
+      "with several sequences, a directory of 0.npy, 1.npy, ...");
+  app->add_option("--draft", options->draft_tokens,
+                  "Also draft this many tokens with the MTP layer, after the most likely next one")
+      ->check(CLI::Range(1, 64));
   return {app, [options](const CommonOptions& common) { return score(common, *options); }};
 }
 
@@ -113,8 +130,10 @@ Command add_generate(CLI::App& program) {
   app->add_option("--temperature", options->sampling.temperature,
                   "0 takes the most likely token; otherwise draws after dividing logits by it")
       ->check(CLI::Range(0.0, 100.0))
+      ->check(not_nan)
       ->capture_default_str();
   app->add_option("--seed", options->sampling.seed, "The same seed gives the same tokens")
+      ->check(not_negative)
       ->capture_default_str();
   return {app, [options](const CommonOptions& common) { return generate(common, *options); }};
 }
@@ -138,6 +157,7 @@ Command add_synth(CLI::App& program) {
       ->check(CLI::IsMember({"none", "keep"}))
       ->capture_default_str();
   app->add_option("--seed", options->seed, "The same seed gives the same weights")
+      ->check(not_negative)
       ->capture_default_str();
   return {app, [options](const CommonOptions& common) { return synth(common, *options); }};
 }
@@ -169,6 +189,14 @@ int run(int argc, const char* const* argv) {
   } catch (const CLI::CallForVersion& call) {
     return program.exit(call);
   } catch (const CLI::ParseError& failure) {
+    if (program.get_subcommands().empty() && !program.remaining().empty()) {
+      return fail(fmt::format("no command or option \"{}\"; see ingot --help",
+                              program.remaining().front()));
+    }
+    if (failure.get_name() == "ConfigError" || failure.get_name() == "FileError") {
+      return fail(fmt::format("--config: not readable as a TOML file of ingot's options: {}",
+                              failure.what()));
+    }
     return fail(fmt::format("{}; see ingot --help", failure.what()));
   }
   common.targets = environment("INGOT_TARGETS");
@@ -176,10 +204,16 @@ int run(int argc, const char* const* argv) {
     for (const Command& command : commands) {
       if (!command.app->parsed()) continue;
       const base::Result<int> status = command.run(common);
-      return status ? *status : fail(status.error().message);
+      if (!status) return fail(status.error().message);
+      if (std::fflush(stdout) != 0) {
+        return fail(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+      }
+      return *status;
     }
   } catch (const std::bad_alloc&) {
     return fail("out of memory; free memory or use a smaller model");
+  } catch (const std::exception& failure) {  // of the libraries, as when printing to a full disk
+    return fail(failure.what());
   }
   return fail("no command; see ingot --help");
 }

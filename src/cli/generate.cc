@@ -24,8 +24,11 @@ size_t decoded(const engine::Generation& generation) {
 
 void print_json(const engine::Generation& generation, const GenerateOptions& options,
                 size_t prompt_tokens, const engine::LoadedModel& model, int threads) {
-  json::object document = base::result_document(
-      "generate", {.model_hash = model.hash(), .threads = threads, .seed = options.sampling.seed});
+  json::object document =
+      base::result_document("generate", {.model_hash = model.hash(),
+                                         .threads = threads,
+                                         .target = std::string(name(model.target())),
+                                         .seed = options.sampling.seed});
   json::array ids;
   for (const int32_t id : generation.token_ids) ids.emplace_back(id);
   const size_t completion_tokens = generation.token_ids.size();
@@ -47,6 +50,7 @@ void print_json(const engine::Generation& generation, const GenerateOptions& opt
 
 void print_text(const engine::Generation& generation, size_t prompt_tokens) {
   fmt::print("{}\n", fmt::join(generation.token_ids, " "));
+  if (generation.token_ids.empty()) return;
   base::log_info(fmt::format(
       "{} prompt tokens at {:.1f} tokens/s, then {} tokens at {:.1f} tokens/s; finished: {}",
       prompt_tokens, tokens_per_second(prompt_tokens, generation.prefill),
@@ -57,11 +61,12 @@ void print_text(const engine::Generation& generation, size_t prompt_tokens) {
 }  // namespace
 
 base::Result<int> generate(const CommonOptions& common, const GenerateOptions& options) {
-  const auto session = TRY(open_session(common, options.model, options.token_ids));
-  if (session->sequences.size() != 1) {
+  TokenIds ids = TRY(read_token_ids(options.token_ids));
+  if (ids.sequences.size() != 1) {
     return base::error("{}: {} sequences; generate continues one, ingot score takes several",
-                       options.token_ids.string(), session->sequences.size());
+                       options.token_ids.string(), ids.sequences.size());
   }
+  const auto session = TRY(open_session(common, options.model, std::move(ids)));
   const engine::LoadedModel& model = *session->model;
   const engine::GenerationRequest request{.prompt = session->sequences.front(),
                                           .max_tokens = options.max_tokens,

@@ -57,19 +57,31 @@ std::string formats_of(const ModuleSummary& module) {
   return text;
 }
 
+// What to know about figures that come from a config without weights.
+void note_config_alone(const model::ModelConfig& config) {
+  if (!config.quant_method.empty()) {
+    base::log_info(
+        fmt::format("config.json announces \"{}\" quantization, whose scale tensors are "
+                    "not counted",
+                    config.quant_method));
+  }
+  for (const std::string& key : config.unread_keys) {
+    base::log_warning(fmt::format("config.json: \"{}\" is not read by Ingot", key));
+  }
+}
+
 base::Result<Subject> open_subject(const InspectOptions& options) {
   Subject subject;
   const std::filesystem::path config_file = TRY(model::config_path(options.model.model));
   subject.config_text = TRY(model::read_config_text(options.model.model));
   subject.config = TRY(model::parse_model_config(
       TRY(base::parse_json(subject.config_text, config_file.string())), config_file.string()));
-  if (config_file == options.model.model) {
+  if (config_file == options.model.model || !tensor::Checkpoint::exists(options.model.model)) {
+    if (config_file != options.model.model) {
+      base::log_info("no weights beside config.json; counting what it describes");
+    }
     subject.inspection = model::inspect_config(subject.config);
-    return subject;
-  }
-  if (!tensor::Checkpoint::exists(options.model.model)) {
-    base::log_info("no weights beside config.json; counting what it describes");
-    subject.inspection = model::inspect_config(subject.config);
+    note_config_alone(subject.config);
     return subject;
   }
   subject.checkpoint = TRY(tensor::Checkpoint::open(options.model.model));
@@ -82,7 +94,8 @@ base::Status choose_kernels(Subject& subject, const CommonOptions& common,
                             const InspectOptions& options) {
   if (!subject.plan) return base::error("--kernels needs the weights, and only a config is here");
   const engine::ExecutorOptions numeric = TRY(executor_options(common, options.model));
-  const model::Weights weights = TRY(model::Weights::shapes_of(subject.config, *subject.plan));
+  const model::Weights weights =
+      TRY(model::Weights::shapes_of(subject.config, *subject.plan, model::MtpChoice::kLeaveOut));
   const kernels::CacheType cache = engine::choose_cache_type(numeric.numeric.kv_type, weights);
   const model::Transformer transformer = TRY(model::Transformer::create(
       subject.config, weights,
@@ -137,6 +150,18 @@ void print_modules(const Subject& subject) {
         grouped(module.tensors), grouped(module.parameters),
         module.active == 0 ? "-" : short_count(module.active), "",
         stored ? fmt::format("{:>10}  {}", stored_bytes(module.bytes), formats_of(module)) : "");
+  }
+}
+
+// Which observation decided how many parameters' formats.
+void print_rules(const model::LoadPlan& plan) {
+  std::map<std::pair<std::string_view, std::string_view>, int64_t> counts;
+  for (const model::PlanRow& row : plan.rows) {
+    ++counts[{name(row.stored.format), description(row.stored.rule)}];
+  }
+  fmt::print("\n  {:<12} {:>10}  {}\n", "format", "parameters", "decided by");
+  for (const auto& [key, count] : counts) {
+    fmt::print("  {:<12} {:>10}  {}\n", key.first, grouped(count), key.second);
   }
 }
 
@@ -209,7 +234,7 @@ json::array ledger_json(const kernels::Ledger& ledger) {
 
 void print_json(const Subject& subject, int threads) {
   const model::ModelConfig& c = subject.config;
-  base::ProvenanceInputs inputs{.model_hash = {}, .threads = threads, .seed = {}};
+  base::ProvenanceInputs inputs{.threads = threads, .target = {}, .seed = {}};
   if (subject.checkpoint) {
     inputs.model_hash = model::model_hash(subject.config_text, *subject.checkpoint);
   }
@@ -247,6 +272,7 @@ base::Result<int> inspect(const CommonOptions& common, const InspectOptions& opt
   } else {
     print_overview(subject, options.model.model);
     print_modules(subject);
+    if (subject.plan) print_rules(*subject.plan);
     if (subject.plan) print_findings(subject.plan->findings);
     if (subject.ledger) print_ledger(*subject.ledger);
   }

@@ -32,7 +32,7 @@ base::Result<std::vector<int32_t>> read_ids(const json::array& array, const std:
 
 }  // namespace
 
-base::Result<std::vector<std::vector<int32_t>>> read_token_ids(const std::filesystem::path& path) {
+base::Result<TokenIds> read_token_ids(const std::filesystem::path& path) {
   const std::string source = path.string();
   const json::value document =
       TRY(base::parse_json(TRY(base::read_text_file(path, kTokenFileBytesMax)), source));
@@ -40,31 +40,32 @@ base::Result<std::vector<std::vector<int32_t>>> read_token_ids(const std::filesy
   if (array == nullptr) {
     return base::error("{}: expected a JSON array of token ids, or of arrays of ids", source);
   }
-  std::vector<std::vector<int32_t>> sequences;
+  TokenIds ids{.path = path, .sequences = {}};
   if (array->empty() || !array->front().is_array()) {
-    sequences.push_back(TRY(read_ids(*array, source)));
-    return sequences;
+    ids.sequences.push_back(TRY(read_ids(*array, source)));
+    return ids;
   }
   for (const json::value& element : *array) {
     if (!element.is_array()) {
       return base::error("{}: arrays of ids and single ids are mixed; use one form", source);
     }
-    const std::string where = source + ": sequence " + std::to_string(sequences.size());
-    sequences.push_back(TRY(read_ids(element.get_array(), where)));
+    const std::string where = source + ": sequence " + std::to_string(ids.sequences.size());
+    ids.sequences.push_back(TRY(read_ids(element.get_array(), where)));
   }
-  return sequences;
+  return ids;
 }
 
 base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& common,
-                                                         const ModelOptions& options,
-                                                         const std::filesystem::path& token_ids) {
-  const engine::ExecutorOptions executor = TRY(executor_options(common, options));
-  auto session = std::make_unique<ModelSession>();
-  session->sequences = TRY(read_token_ids(token_ids));
+                                                         const ModelOptions& options, TokenIds ids,
+                                                         int32_t draft_tokens) {
+  engine::ExecutorOptions executor = TRY(executor_options(common, options));
   const model::ModelConfig config = TRY(model::load_model_config(options.model));
-  if (const auto status = engine::check_sequences(session->sequences, config); !status) {
-    return base::error("{}: {}", token_ids.string(), status.error().message);
+  if (const auto status = engine::check_sequences(ids.sequences, config, draft_tokens); !status) {
+    return base::error("{}: {}", ids.path.string(), status.error().message);
   }
+  if (draft_tokens > 0) executor.mtp = model::MtpChoice::kLoad;
+  auto session = std::make_unique<ModelSession>();
+  session->sequences = std::move(ids.sequences);
   session->team = std::make_unique<base::ThreadTeam>(thread_count(common));
   session->model =
       TRY(engine::LoadedModel::load(options.model, executor, *session->team, session->clock));

@@ -21,13 +21,19 @@ struct ModelSession {
   std::vector<std::vector<int32_t>> sequences;
 };
 
-// Reads and checks the ids, before a byte of weights is read, and then loads the model. Says on
-// stderr what is worth knowing about it. Errors name the file that is wrong.
-base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& common,
-                                                         const ModelOptions& options,
-                                                         const std::filesystem::path& token_ids);
+// Token ids as a user gave them, and the file that errors name.
+struct TokenIds {
+  std::filesystem::path path;
+  std::vector<std::vector<int32_t>> sequences;
+};
 
 // A JSON array of ids is one sequence; an array of arrays is several.
-base::Result<std::vector<std::vector<int32_t>>> read_token_ids(const std::filesystem::path& path);
+base::Result<TokenIds> read_token_ids(const std::filesystem::path& path);
+
+// Checks the ids against the config, before a byte of weights is read, and then loads the model,
+// with its MTP layer when drafts are asked for. Says on stderr what is worth knowing about it.
+base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& common,
+                                                         const ModelOptions& options, TokenIds ids,
+                                                         int32_t draft_tokens = 0);
 
 }  // namespace ingot::cli

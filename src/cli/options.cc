@@ -3,21 +3,33 @@
 #include "base/machine.h"
 
 namespace ingot::cli {
+namespace {
+
+model::ActivationChoice activation_choice(std::string_view name) {
+  using enum model::ActivationChoice;
+  if (name == "f32") return kF32;
+  if (name == "bf16") return kBF16;
+  return name == "int8" ? kInt8 : kAuto;
+}
+
+engine::NumericOptions::KvType kv_type(std::string_view name) {
+  using enum engine::NumericOptions::KvType;
+  if (name == "f32") return kF32;
+  if (name == "bf16") return kBF16;
+  return name == "fp8" ? kFp8 : kAuto;
+}
+
+}  // namespace
+
 int thread_count(const CommonOptions& common) {
   return common.threads > 0 ? common.threads : base::usable_threads();
 }
 
 base::Result<engine::ExecutorOptions> executor_options(const CommonOptions& common,
                                                        const ModelOptions& options) {
-  using KvType = engine::NumericOptions::KvType;
-  using model::ActivationChoice;
   engine::ExecutorOptions result;
-  result.numeric.activations = options.activations == "auto"  ? ActivationChoice::kAuto
-                               : options.activations == "f32" ? ActivationChoice::kF32
-                                                              : ActivationChoice::kBF16;
-  result.numeric.kv_type = options.kv_dtype == "auto"  ? KvType::kAuto
-                           : options.kv_dtype == "f32" ? KvType::kF32
-                                                       : KvType::kBF16;
+  result.numeric.activations = activation_choice(options.activations);
+  result.numeric.kv_type = kv_type(options.kv_dtype);
   result.target = TRY(kernels::usable_target(common.targets));
   result.threads = thread_count(common);
   return result;

@@ -35,6 +35,7 @@ struct ScoreOptions {
   ModelOptions model;
   std::filesystem::path token_ids;
   std::filesystem::path logits;  // empty: not written
+  int32_t draft_tokens = 0;
 };
 
 struct GenerateOptions {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/provenance.h"
 #include "cli/model_session.h"
@@ -48,6 +49,12 @@ class LogitFiles {
   LogitFiles(std::filesystem::path path, const std::vector<std::vector<int32_t>>& sequences,
              int64_t vocabulary)
       : path_(std::move(path)), sequences_(sequences), vocabulary_(vocabulary) {}
+
+  // A file must be named .npy, so that a slip never replaces another file, such as weights.
+  static base::Status check_path(const std::filesystem::path& path, size_t num_sequences) {
+    if (path.empty() || num_sequences > 1 || path.extension() == ".npy") return {};
+    return base::error("--logits {}: the name of a file of logits ends in .npy", path.string());
+  }
 
   base::Status append(size_t sequence, std::span<const float> logits) {
     if (!writer_) {
@@ -97,6 +104,15 @@ json::object sequence_json(const SequenceScore& score) {
   return object;
 }
 
+// The drafted ids; a list of lists when there are several sequences.
+json::array draft_json(const std::vector<SequenceScore>& scores) {
+  json::array drafts;
+  for (const SequenceScore& score : scores) {
+    drafts.emplace_back(json::array(score.draft.begin(), score.draft.end()));
+  }
+  return scores.size() == 1 ? drafts.front().as_array() : drafts;
+}
+
 // Mean over every predicted token of all sequences.
 std::optional<double> mean_nll(const std::vector<SequenceScore>& scores) {
   double sum = 0;
@@ -112,7 +128,10 @@ std::optional<double> mean_nll(const std::vector<SequenceScore>& scores) {
 void print_json(const std::vector<SequenceScore>& scores, const engine::LoadedModel& model,
                 int threads) {
   json::object document =
-      base::result_document("score", {.model_hash = model.hash(), .threads = threads, .seed = {}});
+      base::result_document("score", {.model_hash = model.hash(),
+                                      .threads = threads,
+                                      .target = std::string(name(model.target())),
+                                      .seed = {}});
   int64_t num_tokens = 0;
   json::array sequences;
   for (const SequenceScore& score : scores) {
@@ -121,6 +140,7 @@ void print_json(const std::vector<SequenceScore>& scores, const engine::LoadedMo
   }
   document["num_tokens"] = num_tokens;
   add_likelihood(document, mean_nll(scores));
+  if (!scores.front().draft.empty()) document["draft"] = draft_json(scores);
   document["sequences"] = std::move(sequences);
   fmt::print("{}", base::pretty_json(document));
 }
@@ -137,24 +157,29 @@ void print_text(const std::vector<SequenceScore>& scores) {
       fmt::print("  {:>10} {:>8.4f} {:>11.4f}%\n", token.id, token.logit,
                  100 * std::exp(token.logprob));
     }
+    if (!score.draft.empty()) fmt::print("  drafts after it: {}\n", fmt::join(score.draft, " "));
   }
 }
 
 }  // namespace
 
 base::Result<int> score(const CommonOptions& common, const ScoreOptions& options) {
-  const auto session = TRY(open_session(common, options.model, options.token_ids));
+  TokenIds ids = TRY(read_token_ids(options.token_ids));
+  TRY(LogitFiles::check_path(options.logits, ids.sequences.size()));
+  const auto session =
+      TRY(open_session(common, options.model, std::move(ids), options.draft_tokens));
   const engine::LoadedModel& model = *session->model;
-  const auto executor = TRY(engine::ModelExecutor::create(
-      model, *session->team, engine::score_capacity(session->sequences, model.config())));
   LogitFiles files(options.logits, session->sequences, model.config().vocab_size);
-  engine::LogitSink sink;
+  engine::ScoreRequest request{.sequences = session->sequences,
+                               .draft_tokens = options.draft_tokens};
   if (!options.logits.empty()) {
-    sink = [&](size_t sequence, std::span<const float> logits) {
+    request.sink = [&](size_t sequence, std::span<const float> logits) {
       return files.append(sequence, logits);
     };
   }
-  const auto scores = TRY(engine::score(*executor, session->sequences, sink, session->clock));
+  const auto executor = TRY(engine::ModelExecutor::create(
+      model, *session->team, engine::score_capacity(request, model.config())));
+  const auto scores = TRY(engine::score(*executor, request, session->clock));
   if (common.json) {
     print_json(scores, model, session->team->size());
   } else {

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mapped_file.h"
+#include "base/provenance.h"
 #include "base/thread_team.h"
 #include "cli/options.h"
 #include "model/inspection.h"
@@ -39,8 +40,18 @@ base::Result<int> synth(const CommonOptions& common, const SynthOptions& options
   TRY(model::write_synthetic_checkpoint(options.destination, config, dtype, options.seed, team,
                                         clock));
   const model::ModelConfig written = TRY(model::load_model_config(options.destination));
+  const int64_t parameters = model::inspect_config(written).parameters;
+  if (common.json) {
+    json::object document = base::result_document(
+        "synth", {.threads = thread_count(common), .target = {}, .seed = options.seed});
+    document["destination"] = options.destination.string();
+    document["parameters"] = parameters;
+    document["dtype"] = options.dtype;
+    fmt::print("{}", base::pretty_json(document));
+    return 0;
+  }
   fmt::print("{}: {} parameters of random weights in {}\n", options.destination.string(),
-             grouped(model::inspect_config(written).parameters), options.dtype);
+             grouped(parameters), options.dtype);
   return 0;
 }
 

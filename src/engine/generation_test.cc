@@ -24,8 +24,9 @@ Generation generate_with(TestModel& model, const GenerationRequest& request) {
 std::vector<SequenceScore> score_with(TestModel& model,
                                       const std::vector<std::vector<int32_t>>& sequences,
                                       const LogitSink& sink = {}) {
-  const auto executor = model.executor(score_capacity(sequences, model.loaded->config()));
-  return score(*executor, sequences, sink, model.clock).value();
+  const ScoreRequest request{.sequences = sequences, .sink = sink};
+  const auto executor = model.executor(score_capacity(request, model.loaded->config()));
+  return score(*executor, request, model.clock).value();
 }
 
 TEST(Generation, GreedyContinuesAsScoreSays) {
@@ -91,11 +92,12 @@ TEST(Score, AddsUpWhatTheLogitsSay) {
 TEST(Score, AFailingSinkEndsIt) {
   TestModel model(1);
   const std::vector<std::vector<int32_t>> sequences = {some_ids(4)};
-  const auto executor = model.executor(score_capacity(sequences, model.loaded->config()));
-  const auto scores = score(
-      *executor, sequences,
-      [](size_t, std::span<const float>) -> base::Status { return base::error("disk full"); },
-      model.clock);
+  const ScoreRequest request{.sequences = sequences,
+                             .sink = [](size_t, std::span<const float>) -> base::Status {
+                               return base::error("disk full");
+                             }};
+  const auto executor = model.executor(score_capacity(request, model.loaded->config()));
+  const auto scores = score(*executor, request, model.clock);
   ASSERT_FALSE(scores.has_value());
   EXPECT_EQ(scores.error().message, "disk full");
 }

@@ -23,7 +23,7 @@ namespace ingot::engine {
 // How the numbers are held and multiplied; the same in every command that runs a model.
 struct NumericOptions {
   model::ActivationChoice activations = model::ActivationChoice::kAuto;
-  enum class KvType : uint8_t { kAuto, kF32, kBF16 } kv_type = KvType::kAuto;
+  enum class KvType : uint8_t { kAuto, kF32, kBF16, kFp8 } kv_type = KvType::kAuto;
 };
 
 struct ExecutorOptions {
@@ -31,6 +31,7 @@ struct ExecutorOptions {
   kernels::Target target = kernels::Target::kReference;
   int threads = 1;
   model::Rank rank;
+  model::MtpChoice mtp = model::MtpChoice::kLeaveOut;
 };
 
 // The cache's type: with kAuto f32 for f32 weights and bf16 for all others.
@@ -50,6 +51,7 @@ class LoadedModel {
   const model::Transformer& transformer() const { return *transformer_; }
   const std::string& hash() const { return hash_; }
   kernels::CacheType cache_type() const { return cache_type_; }
+  kernels::Target target() const { return target_; }
   uint64_t weight_bytes() const { return weights_->size_bytes(); }
   // What is worth saying at start, a line each.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -61,6 +63,7 @@ class LoadedModel {
   std::unique_ptr<model::Weights> weights_;
   std::unique_ptr<model::Transformer> transformer_;
   kernels::CacheType cache_type_ = kernels::CacheType::kF32;
+  kernels::Target target_ = kernels::Target::kReference;
   std::string hash_;
   std::vector<std::string> notes_;
 };
@@ -74,8 +77,16 @@ struct ExecutorCapacity {
   int32_t num_slots = 0;
 };
 
+// Where a chain of drafts starts: a slot whose tokens are computed, and the token that follows
+// them.
+struct DraftStart {
+  int32_t slot = 0;
+  int32_t token = 0;
+};
+
 // Runs batches on a model: keeps the paged cache, the page table of every slot and the workspace.
-// One thread uses it; it is member 0 of the team.
+// When the model has its MTP layer, that layer's rows are written for every token as well, and each
+// slot keeps the hidden state of its last token. One thread uses it; it is member 0 of the team.
 class ModelExecutor {
  public:
   // `model` and `team` must outlive it. Errors: not enough memory.
@@ -89,14 +100,49 @@ class ModelExecutor {
   std::span<const float> forward(const scheduler::Batch& batch,
                                  const model::ForwardObserver* observer = nullptr);
 
+  // Drafts `count` tokens after each start, greedily: the MTP layer's rows at the slots that
+  // follow, each from the state and token of the one before. With index_share_for_mtp_iteration all
+  // of a chain's rows attend to what its first row selected. Returns the drafts in the order of
+  // starts. REQUIRES: the model has its MTP layer; at most logit_rows starts; pages cover `count`
+  // more slots than the tokens that a start's slot holds.
+  std::vector<std::vector<int32_t>> draft(std::span<const DraftStart> starts, int32_t count,
+                                          const model::ForwardObserver* observer = nullptr);
+
   const model::ModelConfig& config() const { return model_.config(); }
   const ExecutorCapacity& capacity() const { return capacity_; }
 
  private:
+  // Rows of a step in the form that the model takes; kept to avoid allocating in a step.
+  struct Rows {
+    std::vector<int32_t> tokens;
+    std::vector<int32_t> positions;
+    std::vector<const int32_t*> page_tables;
+    std::vector<uint8_t> writes;
+    std::vector<int32_t> logit_rows;
+    std::vector<int32_t> hidden_rows;  // of the MTP layer's rows: into hidden_
+    std::vector<int32_t> key_counts;   // of drafts that share a selection
+
+    void clear();
+    kernels::BatchRows view() const;
+  };
+
+  // One sequence's part in the hidden states that outlive the step.
+  struct LastRow {
+    int32_t slot;
+    int32_t row;  // in the step
+  };
+
   ModelExecutor(const LoadedModel& model, base::ThreadTeam& team, const ExecutorCapacity& capacity)
       : model_(model), team_(team), capacity_(capacity) {}
+  bool has_mtp() const { return model_.transformer().has_mtp(); }
+  float* hidden_row(int32_t row) {
+    return hidden_.data() + static_cast<int64_t>(row) * config().hidden_size;
+  }
   void flatten(const scheduler::Batch& batch);
   void append_sequence(const scheduler::Batch::Sequence& sequence);
+  void append_mtp_row(const scheduler::Batch::Sequence& sequence, int32_t index, int32_t first_row);
+  void keep_last_rows();
+  void append_draft_row(const DraftStart& start, int32_t token, int32_t step, bool shares);
 
   const LoadedModel& model_;
   base::ThreadTeam& team_;
@@ -104,13 +150,14 @@ class ModelExecutor {
   std::unique_ptr<model::KvCache> cache_;
   std::unique_ptr<model::Workspace> workspace_;
   std::vector<std::vector<int32_t>> page_tables_;  // by slot
+  std::vector<int32_t> num_computed_;              // by slot: positions that are in the cache
 
-  // The batch's rows in the form that the model takes; kept to avoid allocating in a step.
-  std::vector<int32_t> tokens_;
-  std::vector<int32_t> positions_;
-  std::vector<const int32_t*> row_tables_;
-  std::vector<uint8_t> writes_;
-  std::vector<int32_t> logit_rows_;
+  Rows rows_;      // of the main layers
+  Rows mtp_rows_;  // of the MTP layer
+  // States after the final norm, [num_slots + step_tokens, hidden_size]: first every slot's last
+  // one, then the step's. Empty without the MTP layer.
+  std::vector<float> hidden_;
+  std::vector<LastRow> last_rows_;
 };
 
 }  // namespace ingot::engine

@@ -38,14 +38,17 @@ base::Status add_rows(std::span<const int32_t> ids, size_t first, std::span<cons
 }  // namespace
 
 base::Status check_sequences(const std::vector<std::vector<int32_t>>& sequences,
-                             const model::ModelConfig& config) {
+                             const model::ModelConfig& config, int32_t draft_tokens) {
   if (sequences.empty()) return base::error("no token ids; give at least one");
   for (size_t i = 0; i < sequences.size(); ++i) {
     const std::vector<int32_t>& ids = sequences[i];
     if (ids.empty()) return base::error("sequence {} has no token ids; give at least one", i);
-    if (static_cast<int64_t>(ids.size()) > config.max_position_embeddings) {
-      return base::error("sequence {} has {} tokens, more than the model's {} positions", i,
-                         ids.size(), config.max_position_embeddings);
+    // The last draft is only drawn, never computed on.
+    const int64_t drafted = std::max(0, draft_tokens - 1);
+    if (static_cast<int64_t>(ids.size()) + drafted > config.max_position_embeddings) {
+      return base::error("sequence {} has {} tokens{}, more than the model's {} positions", i,
+                         ids.size(), drafted > 0 ? fmt::format(" and {} drafts", draft_tokens) : "",
+                         config.max_position_embeddings);
     }
     for (size_t j = 0; j < ids.size(); ++j) {
       if (ids[j] < 0 || ids[j] >= config.vocab_size) {
@@ -64,13 +67,13 @@ std::optional<double> SequenceScore::nll() const {
   return nll_sum / static_cast<double>(num_tokens - 1);
 }
 
-ExecutorCapacity score_capacity(const std::vector<std::vector<int32_t>>& sequences,
-                                const model::ModelConfig& config) {
+ExecutorCapacity score_capacity(const ScoreRequest& request, const model::ModelConfig& config) {
   size_t longest = 1;
-  for (const auto& ids : sequences) longest = std::max(longest, ids.size());
-  const auto context = static_cast<int64_t>(longest);
+  for (const auto& ids : request.sequences) longest = std::max(longest, ids.size());
+  const auto tokens = static_cast<int64_t>(longest);
+  const int64_t context = tokens + request.draft_tokens;
   const int64_t logit_rows_max = std::max<int64_t>(1, kLogitBytesMax / 4 / config.vocab_size);
-  const int64_t step = std::min({context, kStepTokens, logit_rows_max});
+  const int64_t step = std::min({tokens, kStepTokens, logit_rows_max});
   return {.step_tokens = step,
           .logit_rows = step,
           .context = context,
@@ -78,39 +81,52 @@ ExecutorCapacity score_capacity(const std::vector<std::vector<int32_t>>& sequenc
           .num_slots = 1};
 }
 
-base::Result<std::vector<SequenceScore>> score(ModelExecutor& executor,
-                                               const std::vector<std::vector<int32_t>>& sequences,
-                                               const LogitSink& sink, const base::Clock& clock) {
+namespace {
+
+// The step that computes ids [first, first + count), all with logits.
+scheduler::Batch score_batch(std::span<const int32_t> ids, size_t first, size_t count,
+                             const std::vector<int32_t>& pages) {
+  scheduler::Batch batch;
+  scheduler::Batch::Sequence& sequence = batch.sequences.emplace_back();
+  sequence.first_position = static_cast<int32_t>(first);
+  const auto part = ids.subspan(first, count);
+  sequence.tokens.assign(part.begin(), part.end());
+  sequence.logit_rows.resize(count);
+  std::iota(sequence.logit_rows.begin(), sequence.logit_rows.end(), 0);
+  if (first == 0) {
+    batch.released_slots = {0};
+    sequence.new_pages = pages;
+  }
+  return batch;
+}
+
+}  // namespace
+
+base::Result<std::vector<SequenceScore>> score(ModelExecutor& executor, const ScoreRequest& request,
+                                               const base::Clock& clock) {
   const auto vocabulary = static_cast<size_t>(executor.config().vocab_size);
   const auto step_tokens = static_cast<size_t>(executor.capacity().step_tokens);
   uint64_t total_tokens = 0;
-  for (const auto& ids : sequences) total_tokens += ids.size();
+  for (const auto& ids : request.sequences) total_tokens += ids.size();
   base::Progress progress("scoring", total_tokens, base::Progress::Unit::kTokens, clock);
   uint64_t done_tokens = 0;
   std::vector<SequenceScore> scores;
-  std::vector<int32_t> all_pages(static_cast<size_t>(executor.capacity().num_pages));
-  std::iota(all_pages.begin(), all_pages.end(), 0);
-  for (size_t s = 0; s < sequences.size(); ++s) {
-    const std::vector<int32_t>& ids = sequences[s];
+  std::vector<int32_t> pages(static_cast<size_t>(executor.capacity().num_pages));
+  std::iota(pages.begin(), pages.end(), 0);
+  for (size_t s = 0; s < request.sequences.size(); ++s) {
+    const std::vector<int32_t>& ids = request.sequences[s];
     SequenceScore score{.num_tokens = static_cast<int64_t>(ids.size())};
     for (size_t first = 0; first < ids.size(); first += step_tokens) {
       const size_t count = std::min(step_tokens, ids.size() - first);
-      scheduler::Batch batch;
-      scheduler::Batch::Sequence& sequence = batch.sequences.emplace_back();
-      sequence.first_position = static_cast<int32_t>(first);
-      sequence.tokens.assign(ids.begin() + static_cast<ptrdiff_t>(first),
-                             ids.begin() + static_cast<ptrdiff_t>(first + count));
-      sequence.logit_rows.resize(count);
-      std::iota(sequence.logit_rows.begin(), sequence.logit_rows.end(), 0);
-      if (first == 0) {
-        batch.released_slots = {0};
-        sequence.new_pages = all_pages;
-      }
-      const std::span<const float> logits = executor.forward(batch);
+      const std::span<const float> logits = executor.forward(score_batch(ids, first, count, pages));
       TRY(add_rows(ids, first, logits, vocabulary, score));
-      if (sink) TRY(sink(s, logits));
+      if (request.sink) TRY(request.sink(s, logits));
       done_tokens += count;
       progress.update(done_tokens);
+    }
+    if (request.draft_tokens > 0) {
+      const DraftStart start{.slot = 0, .token = argmax(score.last_logits)};
+      score.draft = executor.draft({&start, 1}, request.draft_tokens).front();
     }
     scores.push_back(std::move(score));
   }

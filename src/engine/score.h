@@ -13,15 +13,16 @@
 namespace ingot::engine {
 
 // Token ids of some sequences, checked against the model: each has at least one id, every id is
-// below vocab_size, and none is longer than max_position_embeddings.
+// below vocab_size, and none is longer than max_position_embeddings, drafts to come included.
 base::Status check_sequences(const std::vector<std::vector<int32_t>>& sequences,
-                             const model::ModelConfig& config);
+                             const model::ModelConfig& config, int32_t draft_tokens = 0);
 
 // How likely a model finds one sequence.
 struct SequenceScore {
   int64_t num_tokens = 0;
   double nll_sum = 0;  // nats, over the num_tokens - 1 tokens that have one before them
   std::vector<float> last_logits = {};  // [vocab_size], after the last token
+  std::vector<int32_t> draft = {};      // what the MTP chain says after the most likely next token
 
   // Mean negative log-likelihood a predicted token; nothing for a single token.
   std::optional<double> nll() const;
@@ -30,15 +31,19 @@ struct SequenceScore {
 // Receives the logits of one sequence in order, some rows at a time: [rows, vocab_size].
 using LogitSink = std::function<base::Status(size_t sequence, std::span<const float> logits)>;
 
-// Scores every sequence, one after another, in steps of the executor's size. `sink` may be empty.
-// Errors: the sink's, and logits that are not finite.
-// REQUIRES: check_sequences passed, and the capacity suits (see score_capacity).
-base::Result<std::vector<SequenceScore>> score(ModelExecutor& executor,
-                                               const std::vector<std::vector<int32_t>>& sequences,
-                                               const LogitSink& sink, const base::Clock& clock);
+struct ScoreRequest {
+  const std::vector<std::vector<int32_t>>& sequences;
+  int32_t draft_tokens = 0;  // to draft after each sequence; needs the MTP layer
+  LogitSink sink = {};       // may be empty
+};
 
-// A capacity that scores these sequences: one slot, cache for the longest.
-ExecutorCapacity score_capacity(const std::vector<std::vector<int32_t>>& sequences,
-                                const model::ModelConfig& config);
+// Scores every sequence, one after another, in steps of the executor's size.
+// Errors: the sink's, and logits that are not finite.
+// REQUIRES: check_sequences passed, and the capacity is score_capacity's.
+base::Result<std::vector<SequenceScore>> score(ModelExecutor& executor, const ScoreRequest& request,
+                                               const base::Clock& clock);
+
+// A capacity that scores these sequences: one slot, cache for the longest and its drafts.
+ExecutorCapacity score_capacity(const ScoreRequest& request, const model::ModelConfig& config);
 
 }  // namespace ingot::engine

@@ -1,19 +1,49 @@
 #include "kernels/activations.h"
 
-#include "tensor/float16.h"
+#include <cmath>
+#include <limits>
+
+#include "kernels/activation_rows.h"
 
 namespace ingot::kernels {
 
+void Int8ActivationRow::store_block(void* row, int64_t cols, int64_t first, const float* values,
+                                    int64_t count) {
+  auto* out = static_cast<int8_t*>(row) + first;
+  float* scale = reinterpret_cast<float*>(static_cast<int8_t*>(row) + scale_offset(cols)) +
+                 first / kInt8BlockValues;
+  float largest = 0;
+  bool finite = true;
+  for (int64_t i = 0; i < count; ++i) {
+    largest = std::max(largest, std::abs(values[i]));
+    finite &= std::isfinite(values[i]);
+  }
+  *scale = finite ? largest / 127 : std::numeric_limits<float>::quiet_NaN();
+  const bool encodes = finite && *scale > 0;
+  for (int64_t i = 0; i < kInt8BlockValues; ++i) {
+    float steps = 0;
+    // The clamp matters where the scale is subnormal and thus far from exact.
+    if (encodes && i < count) {
+      steps = std::clamp(std::nearbyint(values[i] / *scale), -127.0f, 127.0f);
+    }
+    out[i] = static_cast<int8_t>(steps);
+  }
+}
+
 Activations encode_activations(const ExecutionContext& context, const float* x, int64_t rows,
                                int64_t cols, ActivationType type, void* buffer) {
-  if (type == ActivationType::kF32) {
-    return {.type = type, .rows = rows, .cols = cols, .data = x};
+  const auto copy = [&](int64_t row, int64_t first, int64_t count, float* out) {
+    std::copy_n(x + row * cols + first, count, out);
+  };
+  switch (type) {
+    case ActivationType::kF32:
+      return {.type = type, .rows = rows, .cols = cols, .data = x};
+    case ActivationType::kBF16:
+      return encode_rows<BF16ActivationRow>(context, rows, cols, buffer, copy);
+    case ActivationType::kInt8:
+      return encode_rows<Int8ActivationRow>(context, rows, cols, buffer, copy);
   }
-  auto* out = static_cast<tensor::BFloat16*>(buffer);
-  const base::IndexRange range = context.share(rows * cols, 1024);
-  for (int64_t i = range.begin; i < range.end; ++i) out[i] = tensor::to_bf16(x[i]);
-  context.barrier();
-  return {.type = type, .rows = rows, .cols = cols, .data = buffer};
+  return {};
 }
 
 }  // namespace ingot::kernels

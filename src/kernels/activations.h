@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -8,13 +9,28 @@
 namespace ingot::kernels {
 
 // The type in which the input of a linear layer is multiplied. Sums are f32 always.
-enum class ActivationType : uint8_t { kF32, kBF16 };
+enum class ActivationType : uint8_t {
+  kF32,
+  kBF16,
+  kInt8,  // with an f32 scale per 32 values of a row
+};
 
 constexpr std::string_view name(ActivationType type) {
-  return type == ActivationType::kF32 ? "f32" : "bf16";
+  switch (type) {
+    case ActivationType::kF32:
+      return "f32";
+    case ActivationType::kBF16:
+      return "bf16";
+    case ActivationType::kInt8:
+      return "int8";
+  }
+  return "";
 }
 
 // Rows of activations, encoded: [rows, cols], dense. A plain value.
+//
+// A row of kInt8 is its values in whole blocks, the last one filled up with zeros, and then a scale
+// for each block: int8 [blocks * 32], f32 [blocks].
 struct Activations {
   ActivationType type = ActivationType::kF32;
   int64_t rows = 0;
@@ -22,13 +38,36 @@ struct Activations {
   const void* data = nullptr;
 };
 
-// Bytes of one encoded row of `cols` values.
-constexpr int64_t activation_row_bytes(ActivationType type, int64_t cols) {
-  return cols * (type == ActivationType::kF32 ? 4 : 2);
+inline constexpr int64_t kInt8BlockValues = 32;
+constexpr int64_t int8_blocks(int64_t cols) {
+  return (cols + kInt8BlockValues - 1) / kInt8BlockValues;
 }
 
-// Encodes x [rows, cols] f32, rounding to nearest even. kF32 copies nothing: the result views `x`.
-// Otherwise it views `buffer` of rows x activation_row_bytes. Collective.
+// Bytes of one encoded row of `cols` values.
+constexpr int64_t activation_row_bytes(ActivationType type, int64_t cols) {
+  switch (type) {
+    case ActivationType::kF32:
+      return cols * 4;
+    case ActivationType::kBF16:
+      return cols * 2;
+    case ActivationType::kInt8:
+      return int8_blocks(cols) * (kInt8BlockValues + 4);
+  }
+  return 0;
+}
+
+// Bytes of one row in the widest type that is ever copied: f32 is not.
+constexpr int64_t encoded_row_bytes_max(int64_t cols) {
+  return std::max(activation_row_bytes(ActivationType::kBF16, cols),
+                  activation_row_bytes(ActivationType::kInt8, cols));
+}
+
+// Encodes x [rows, cols] f32. kF32 copies nothing: the result views `x`. Otherwise it views
+// `buffer` of rows x activation_row_bytes, aligned to 4 bytes.
+//
+// kBF16 rounds to nearest even. kInt8 takes scale = max |x| / 127 of a block and rounds x / scale
+// to nearest even, into [-127, 127]; a block of zeros has scale 0, and one that is not finite has
+// scale NaN, so that what follows is not finite either. Collective.
 Activations encode_activations(const ExecutionContext& context, const float* x, int64_t rows,
                                int64_t cols, ActivationType type, void* buffer);
 

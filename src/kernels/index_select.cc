@@ -19,10 +19,11 @@ void score_keys(const IndexSelectArgs& args, int64_t row, base::IndexRange keys,
   const float* q = args.q + row * args.heads * args.dim;
   const float* gates = args.gates + row * args.heads;
   for (int64_t t = keys.begin; t < keys.end; ++t) {
-    const T* key = cache + args.rows.cache_row(row, t) * args.dim;
+    const PlainValues<T> key{cache + args.rows.cache_row(row, t) * args.dim};
     float score = 0;
     for (int64_t head = 0; head < args.heads; ++head) {
-      score += gates[head] * std::max(0.0f, dot_reference(key, q + head * args.dim, args.dim));
+      const PlainValues<float> query{q + head * args.dim};
+      score += gates[head] * std::max(0.0f, dot_reference(key, query, args.dim));
     }
     scores[t] = score;
   }

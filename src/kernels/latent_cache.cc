@@ -10,6 +10,7 @@ void rope_and_cache_write(const ExecutionContext& context, const RopeAndCacheWri
   const int64_t width = args.latent_dim + args.rope_dim;
   const int64_t head_dim = args.nope_dim + args.rope_dim;
   CHECK(args.latents.width == width);
+  CHECK(args.latents.type != CacheType::kFp8 || args.latents.latent_dim == args.latent_dim);
   float* latent = args.scratch + context.member() * width;
   const base::IndexRange range = context.share(args.rows.count);
   for (int64_t row = range.begin; row < range.end; ++row) {

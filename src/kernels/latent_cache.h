@@ -23,7 +23,7 @@ struct RopeAndCacheWriteArgs {
   const float* norm_weight;  // [latent_dim]
   float eps;
   int64_t latent_dim;
-  CacheView latents;  // width latent_dim + rope_dim
+  CacheView latents;  // width latent_dim + rope_dim, and the same latent_dim
   float* scratch;     // [team, latent_dim + rope_dim]
 };
 

@@ -4,14 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/cache_rows.h"
 #include "kernels/dot_reference.h"
+#include "kernels/weight_rows.h"
 
 namespace ingot::kernels {
 namespace {
-
-using tensor::BFloat16;
-using tensor::Float16;
-using tensor::to_f32;
 
 // Running softmax over spans: the maximum so far, the sum of exp(score - max) and the latents
 // weighted by the same, [latent_dim].
@@ -25,16 +23,15 @@ struct Accumulator {
 template <typename C>
 void attend_span(const MlaAttendArgs& args, int64_t row, const float* query, base::IndexRange keys,
                  float* weights, Accumulator& span) {
-  const auto* cache = static_cast<const C*>(args.latents.data);
   const bool all = args.selection.takes_all(args.rows.num_keys(row));
   const int32_t* selected = all ? nullptr : args.selection.row(row);
   const int64_t width = args.latent_dim + args.rope_dim;
   const auto cached = [&](int64_t index) {
-    return cache + args.rows.cache_row(row, all ? index : selected[index]) * width;
+    return C(args.latents, args.rows.cache_row(row, all ? index : selected[index]));
   };
   span.max = -std::numeric_limits<float>::infinity();
   for (int64_t i = keys.begin; i < keys.end; ++i) {
-    const float score = args.scale * dot_reference(cached(i), query, width);
+    const float score = args.scale * dot_reference(cached(i), PlainValues<float>{query}, width);
     weights[i - keys.begin] = score;
     span.max = std::max(span.max, score);
   }
@@ -42,9 +39,9 @@ void attend_span(const MlaAttendArgs& args, int64_t row, const float* query, bas
   std::fill_n(span.latent, args.latent_dim, 0.0f);
   for (int64_t i = keys.begin; i < keys.end; ++i) {
     const float weight = std::exp(weights[i - keys.begin] - span.max);
-    const C* latent = cached(i);
+    const C latent = cached(i);
     span.sum += weight;
-    for (int64_t c = 0; c < args.latent_dim; ++c) span.latent[c] += weight * to_f32(latent[c]);
+    for (int64_t c = 0; c < args.latent_dim; ++c) span.latent[c] += weight * latent.value(c);
   }
 }
 
@@ -61,9 +58,8 @@ void merge(const Accumulator& span, int64_t latent_dim, Accumulator& total) {
 
 template <typename W, typename C>
 void attend_head(const MlaAttendArgs& args, int64_t row, int64_t head, float* scratch) {
-  const int64_t head_rows = args.nope_dim + args.value_dim;
-  const auto* key_rows = static_cast<const W*>(args.kv_b.data) + head * head_rows * args.latent_dim;
-  const W* value_rows = key_rows + args.nope_dim * args.latent_dim;
+  const int64_t key_rows = head * (args.nope_dim + args.value_dim);
+  const int64_t value_rows = key_rows + args.nope_dim;
   const float* q = args.q + (row * args.heads + head) * (args.nope_dim + args.rope_dim);
 
   float* query = scratch;  // absorbed query, then its rope part: laid out as a cache row is
@@ -72,8 +68,8 @@ void attend_head(const MlaAttendArgs& args, int64_t row, int64_t head, float* sc
   float* weights = total.latent + args.latent_dim;
   std::fill_n(query, args.latent_dim, 0.0f);
   for (int64_t d = 0; d < args.nope_dim; ++d) {
-    const W* key_row = key_rows + d * args.latent_dim;
-    for (int64_t c = 0; c < args.latent_dim; ++c) query[c] += q[d] * to_f32(key_row[c]);
+    const W key_row(args.kv_b, key_rows + d);
+    for (int64_t c = 0; c < args.latent_dim; ++c) query[c] += q[d] * key_row.value(c);
   }
   std::copy_n(q + args.nope_dim, args.rope_dim, query + args.latent_dim);
 
@@ -87,7 +83,8 @@ void attend_head(const MlaAttendArgs& args, int64_t row, int64_t head, float* sc
   for (int64_t c = 0; c < args.latent_dim; ++c) total.latent[c] /= total.sum;
   float* out = args.out + (row * args.heads + head) * args.value_dim;
   for (int64_t d = 0; d < args.value_dim; ++d) {
-    out[d] = dot_reference(value_rows + d * args.latent_dim, total.latent, args.latent_dim);
+    const W value_row(args.kv_b, value_rows + d);
+    out[d] = dot_reference(value_row, PlainValues<float>{total.latent}, args.latent_dim);
   }
 }
 
@@ -103,38 +100,27 @@ void mla_attend_reference(const ExecutionContext& context, const MlaAttendArgs& 
   context.barrier();
 }
 
-constexpr auto any_shape = refuses_nothing<MlaAttendUse>;
+// kv_b is never quantized: its key half is summed over output rows, across whose scales no
+// accumulator reaches.
+template <typename W, typename C>
+constexpr MlaAttendVariant reference(std::string_view name) {
+  return {name,
+          Target::kReference,
+          {W::kFormat, C::kType},
+          refuses_nothing<MlaAttendUse>,
+          mla_attend_reference<W, C>};
+}
+
 constexpr MlaAttendVariant kVariants[] = {
-    {"mla_attend_f32_reference",
-     Target::kReference,
-     {WeightFormat::kF32, CacheType::kF32},
-     any_shape,
-     mla_attend_reference<float, float>},
-    {"mla_attend_f16_reference",
-     Target::kReference,
-     {WeightFormat::kF16, CacheType::kF32},
-     any_shape,
-     mla_attend_reference<Float16, float>},
-    {"mla_attend_bf16_reference",
-     Target::kReference,
-     {WeightFormat::kBF16, CacheType::kF32},
-     any_shape,
-     mla_attend_reference<BFloat16, float>},
-    {"mla_attend_f32_bf16_reference",
-     Target::kReference,
-     {WeightFormat::kF32, CacheType::kBF16},
-     any_shape,
-     mla_attend_reference<float, BFloat16>},
-    {"mla_attend_f16_bf16_reference",
-     Target::kReference,
-     {WeightFormat::kF16, CacheType::kBF16},
-     any_shape,
-     mla_attend_reference<Float16, BFloat16>},
-    {"mla_attend_bf16_bf16_reference",
-     Target::kReference,
-     {WeightFormat::kBF16, CacheType::kBF16},
-     any_shape,
-     mla_attend_reference<BFloat16, BFloat16>},
+    reference<F32WeightRow, F32CacheRow>("mla_attend_f32_reference"),
+    reference<F16WeightRow, F32CacheRow>("mla_attend_f16_reference"),
+    reference<BF16WeightRow, F32CacheRow>("mla_attend_bf16_reference"),
+    reference<F32WeightRow, BF16CacheRow>("mla_attend_f32_bf16_reference"),
+    reference<F16WeightRow, BF16CacheRow>("mla_attend_f16_bf16_reference"),
+    reference<BF16WeightRow, BF16CacheRow>("mla_attend_bf16_bf16_reference"),
+    reference<F32WeightRow, Fp8CacheRow>("mla_attend_f32_fp8_reference"),
+    reference<F16WeightRow, Fp8CacheRow>("mla_attend_f16_fp8_reference"),
+    reference<BF16WeightRow, Fp8CacheRow>("mla_attend_bf16_fp8_reference"),
 };
 
 }  // namespace

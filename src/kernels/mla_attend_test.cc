@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cache_rows.h"
 #include "kernels/latent_cache.h"
 #include "kernels/test_team.h"
+#include "kernels/weight_fixture.h"
 
 namespace ingot::kernels {
 namespace {
@@ -27,11 +29,14 @@ class AttendProblem {
   AttendProblem(std::vector<int32_t> positions, int64_t topk)
       : positions_(std::move(positions)), topk_(topk) {
     for (int32_t page = 0; page < kPages; ++page) pages_.push_back((page * 31 + 7) % kPages);
-    cache_ = random_values("cache", kPages * kPageTokens * kWidth);
-    narrow_cache_ = rounded_to_bf16(cache_);
-    kv_b_ = random_values("kv_b", kHeads * (kNope + kValue) * kLatent, 0.3);
-    narrow_kv_b_ = rounded_to_bf16(kv_b_);
-    half_kv_b_ = rounded_to_f16(kv_b_);
+    for (const CacheType type : {CacheType::kF32, CacheType::kBF16, CacheType::kFp8}) {
+      add_cache(type, random_values("cache", kPages * kPageTokens * kWidth));
+    }
+    for (const WeightFormat format :
+         {WeightFormat::kF32, WeightFormat::kF16, WeightFormat::kBF16}) {
+      const int64_t kv_rows = kHeads * (kNope + kValue);
+      kv_b_.emplace_back(format, random_values("kv_b", kv_rows * kLatent, 0.3), kv_rows, kLatent);
+    }
     q_ = random_values("q", rows() * kHeads * (kNope + kRope));
     for (const int32_t position : positions_) {  // the first half from the start, then the last
       for (int32_t i = 0; i < topk_; ++i) {
@@ -49,20 +54,15 @@ class AttendProblem {
     std::vector<float> out(static_cast<size_t>(count * kHeads * kValue));
     std::vector<float> scratch(
         static_cast<size_t>(threads * mla_attend_scratch_floats(kLatent, kRope)));
-    const CacheType type = variant.kind.latents;
-    void* cache =
-        type == CacheType::kF32 ? static_cast<void*>(cache_.data()) : narrow_cache_.data();
+    Cache& cache = cache_of(variant.kind.latents);
     run_on_team(threads, [&](const ExecutionContext& context) {
       variant.run(context,
                   {.rows = {.count = count,
                             .positions = positions_.data() + first,
                             .page_tables = tables.data()},
                    .q = q_.data() + first * kHeads * (kNope + kRope),
-                   .kv_b = {.format = variant.kind.kv_b,
-                            .rows = kHeads * (kNope + kValue),
-                            .cols = kLatent,
-                            .data = kv_b_data(variant.kind.kv_b)},
-                   .latents = {.type = type, .data = cache, .width = kWidth},
+                   .kv_b = kv_b_of(variant.kind.kv_b).weight(),
+                   .latents = cache.view(),
                    .selection = {.topk = topk_, .positions = selected_.data() + first * topk_},
                    .scale = kScale,
                    .heads = kHeads,
@@ -78,8 +78,8 @@ class AttendProblem {
 
   // The naive form in double: keys and values of every selected position expanded per head.
   std::vector<double> naive(int64_t row, int64_t head, const MlaAttendVariant& variant) const {
-    const auto cache = variant.kind.latents == CacheType::kF32 ? cache_ : widened(narrow_cache_);
-    const auto kv_b = kv_b_values(variant.kind.kv_b);
+    const std::vector<float>& cache = caches_[static_cast<size_t>(variant.kind.latents)].decoded;
+    const std::vector<float>& kv_b = kv_b_of(variant.kind.kv_b).decoded();
     const float* q = q_.data() + (row * kHeads + head) * (kNope + kRope);
     const float* w = kv_b.data() + head * (kNope + kValue) * kLatent;
     std::vector<double> scores;
@@ -123,24 +123,43 @@ class AttendProblem {
     }
     return result;
   }
-  const void* kv_b_data(WeightFormat format) const {
-    if (format == WeightFormat::kF32) return kv_b_.data();
-    return format == WeightFormat::kBF16 ? static_cast<const void*>(narrow_kv_b_.data())
-                                         : half_kv_b_.data();
+  const StoredMatrix& kv_b_of(WeightFormat format) const {
+    return *std::ranges::find(kv_b_, format,
+                              [](const StoredMatrix& m) { return m.weight().format; });
   }
-  std::vector<float> kv_b_values(WeightFormat format) const {
-    if (format == WeightFormat::kF32) return kv_b_;
-    return format == WeightFormat::kBF16 ? widened(narrow_kv_b_) : widened(half_kv_b_);
+
+  // A cache of one type, and what its bytes stand for.
+  struct Cache {
+    CacheType type;
+    std::vector<std::byte> bytes;
+    std::vector<float> decoded;
+
+    CacheView view() {
+      return {.type = type, .data = bytes.data(), .width = kWidth, .latent_dim = kLatent};
+    }
+  };
+  Cache& cache_of(CacheType type) { return caches_[static_cast<size_t>(type)]; }
+
+  void add_cache(CacheType type, const std::vector<float>& values) {
+    constexpr int64_t kCacheRows = kPages * kPageTokens;
+    Cache& cache = caches_.emplace_back(Cache{.type = type, .bytes = {}, .decoded = values});
+    cache.bytes.resize(static_cast<size_t>(kCacheRows * cache_row_bytes(type, kWidth, kLatent)));
+    for (int64_t row = 0; row < kCacheRows; ++row) {
+      store_cache_row(cache.view(), row, values.data() + row * kWidth);
+      if (type == CacheType::kF32) continue;
+      float* decoded = cache.decoded.data() + row * kWidth;
+      for (int64_t i = 0; i < kWidth; ++i) {
+        decoded[i] = type == CacheType::kBF16 ? BF16CacheRow(cache.view(), row).value(i)
+                                              : Fp8CacheRow(cache.view(), row).value(i);
+      }
+    }
   }
 
   std::vector<int32_t> positions_;
   int64_t topk_;
   std::vector<int32_t> pages_;
-  std::vector<float> cache_;
-  std::vector<tensor::BFloat16> narrow_cache_;
-  std::vector<float> kv_b_;
-  std::vector<tensor::BFloat16> narrow_kv_b_;
-  std::vector<tensor::Float16> half_kv_b_;
+  std::vector<Cache> caches_;  // by type
+  std::vector<StoredMatrix> kv_b_;
   std::vector<float> q_;
   std::vector<int32_t> selected_;
 };

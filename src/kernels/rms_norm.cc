@@ -25,11 +25,12 @@ void layer_norm_row(const float* x, const float* weight, const float* bias, int6
 }
 
 void rms_norm(const ExecutionContext& context, const RmsNormArgs& args) {
+  const int64_t out_stride = args.out_stride == 0 ? args.cols : args.out_stride;
   const base::IndexRange range = context.share(args.rows);
   for (int64_t row = range.begin; row < range.end; ++row) {
     const int64_t source = args.source == nullptr ? row : args.source[row];
     rms_norm_row(args.x + source * args.cols, args.weight, args.cols, args.eps,
-                 args.out + row * args.cols);
+                 args.out + row * out_stride);
   }
   context.barrier();
 }

@@ -11,11 +11,12 @@ namespace ingot::kernels {
 struct RmsNormArgs {
   const float* x;         // rows of `cols`, dense
   const float* weight;    // [cols]
-  float* out;             // [rows, cols]
+  float* out;             // [rows, cols], rows out_stride apart
   const int32_t* source;  // [rows] or null
   int64_t rows;
   int64_t cols;
   float eps;
+  int64_t out_stride = 0;  // in floats; 0: dense
 };
 
 // Collective.

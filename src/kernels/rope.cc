@@ -4,15 +4,15 @@
 
 namespace ingot::kernels {
 
-void rope_table(const ExecutionContext& context, const BatchRows& rows,
-                const double* inverse_frequencies, int64_t dim, float* out) {
+void rope_table(const ExecutionContext& context, const BatchRows& rows, const double* frequencies,
+                double amplitude, int64_t dim, float* out) {
   const base::IndexRange range = context.share(rows.count);
   for (int64_t row = range.begin; row < range.end; ++row) {
     float* table = out + row * dim;
     for (int64_t j = 0; j < dim / 2; ++j) {
-      const double angle = rows.positions[row] * inverse_frequencies[j];
-      table[j] = static_cast<float>(std::cos(angle));
-      table[dim / 2 + j] = static_cast<float>(std::sin(angle));
+      const double angle = rows.positions[row] * frequencies[j];
+      table[j] = static_cast<float>(amplitude * std::cos(angle));
+      table[dim / 2 + j] = static_cast<float>(amplitude * std::sin(angle));
     }
   }
   context.barrier();

@@ -11,10 +11,10 @@ namespace ingot::kernels {
 // dim/2).
 enum class RopeStyle : uint8_t { kInterleaved, kHalfSplit };
 
-// cos and sin of position * inverse_frequency[j], computed in double: out [rows, dim], first the
-// dim/2 cosines of a row, then its sines. Collective.
-void rope_table(const ExecutionContext& context, const BatchRows& rows,
-                const double* inverse_frequencies, int64_t dim, float* out);
+// amplitude times cos and sin of position * frequencies[j], computed in double: out [rows, dim],
+// first the dim/2 cosines of a row, then its sines. Collective.
+void rope_table(const ExecutionContext& context, const BatchRows& rows, const double* frequencies,
+                double amplitude, int64_t dim, float* out);
 
 // Rotates `dim` values in place by one row of the table.
 void rope_row(float* values, const float* table, int64_t dim, RopeStyle style);

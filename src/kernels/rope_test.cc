@@ -26,7 +26,7 @@ std::vector<float> table_of(const std::vector<int32_t>& positions, int threads) 
   run_on_team(threads, [&](const ExecutionContext& context) {
     rope_table(context,
                {.count = static_cast<int64_t>(positions.size()), .positions = positions.data()},
-               inverse.data(), kDim, table.data());
+               inverse.data(), /*amplitude=*/1, kDim, table.data());
   });
   return table;
 }

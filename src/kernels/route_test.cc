@@ -39,7 +39,7 @@ Routed run(const Setting& s, const std::vector<float>& x, const std::vector<floa
     route(context, {.x = x.data(),
                     .rows = s.rows,
                     .gate = {.rows = s.experts, .cols = kHidden, .data = gate.data()},
-                    .linear = linear_reference<float, float>,
+                    .linear = linear_reference<F32WeightRow, F32ActivationRow>,
                     .bias = bias.data(),
                     .num_groups = s.groups,
                     .topk_groups = s.topk_groups,

@@ -21,6 +21,15 @@ std::string_view name(Target target) {
   return "";
 }
 
+std::span<const Target> built_targets() {
+#if defined(__x86_64__)
+  static constexpr std::array kBuilt = {Target::kReference, Target::kAvx2};
+#else
+  static constexpr std::array kBuilt = {Target::kReference};
+#endif
+  return kBuilt;
+}
+
 Target detect_target() {
 #if defined(__x86_64__)
   __builtin_cpu_init();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,9 @@ namespace ingot::kernels {
 enum class Target { kReference, kAvx2, kAvx512 };
 
 std::string_view name(Target target);
+
+// The levels for which this build has kernels, slowest first.
+std::span<const Target> built_targets();
 
 // The highest level that this processor and its kernel support.
 Target detect_target();

@@ -41,6 +41,9 @@ const Variant<Function, Use>* select_variant(std::span<const Variant<Function, U
     if (reason.empty()) {
       entry.variant = variant.name;
       entry.target = variant.target;
+      if (variant.target < allowed && entry.why_not_faster.empty()) {
+        entry.why_not_faster = "no " + std::string(name(allowed)) + " kernel of this kind yet";
+      }
       return &variant;
     }
     if (!entry.why_not_faster.empty()) entry.why_not_faster += "; ";

@@ -4,14 +4,9 @@
 
 #include "kernels/latent_cache.h"
 #include "kernels/rms_norm.h"
+#include "model/rope_parameters.h"
 
 namespace ingot::model {
-namespace {
-
-const float* f32_values(const Weight& vector) { return static_cast<const float*>(vector.data); }
-
-}  // namespace
-
 base::Result<Indexer> Indexer::create(const ModelConfig& config, const IndexerWeights& weights,
                                       KernelSelector& selector) {
   Indexer indexer;
@@ -29,8 +24,8 @@ base::Result<Indexer> Indexer::create(const ModelConfig& config, const IndexerWe
 }
 
 void Indexer::run(const kernels::ExecutionContext& context, const kernels::BatchRows& rows,
-                  EncodedRows& x, EncodedRows& q_latent, const kernels::CacheView& keys,
-                  Workspace& w) const {
+                  EncodedRows& x, EncodedRows& q_latent, IndexUse use,
+                  const kernels::CacheView& keys, Workspace& w) const {
   q_b_(context, q_latent.as(q_b_.activation), w.index_q);
   k_(context, x.as(k_.activation), w.index_key);
   gates_(context, x.as(gates_.activation), w.index_gates);
@@ -46,7 +41,7 @@ void Indexer::run(const kernels::ExecutionContext& context, const kernels::Batch
                                      .norm_bias = k_norm_bias_,
                                      .keys = keys,
                                      .scratch = w.row_scratch});
-  if (w.selection.takes_all(w.limits.context)) return;
+  if (use == IndexUse::kReuse || w.selection.takes_all(w.limits.context)) return;
   select_(context, {.rows = rows,
                     .q = w.index_q,
                     .gates = w.index_gates,
@@ -73,6 +68,9 @@ base::Result<Attention> Attention::create(const ModelConfig& config,
   attention.kv_b_ = weights.kv_b;
   attention.attend_ =
       TRY(selector.mla_attend(weights.kv_b, config.num_attention_heads, config.qk_rope_head_dim));
+  attention.softmax_scale_ =
+      static_cast<float>(rope_parameters(config).softmax_factor /
+                         std::sqrt(static_cast<double>(config.qk_head_dim())));
   if (weights.indexer.q_b.present()) {
     attention.indexer_ = TRY(Indexer::create(config, weights.indexer, selector));
   }
@@ -80,7 +78,7 @@ base::Result<Attention> Attention::create(const ModelConfig& config,
 }
 
 void Attention::run(const kernels::ExecutionContext& context, const kernels::BatchRows& rows,
-                    int64_t layer, KvCache& cache, Workspace& w) const {
+                    int64_t layer, IndexUse index_use, KvCache& cache, Workspace& w) const {
   const ModelConfig& c = *config_;
   const auto eps = static_cast<float>(c.rms_norm_eps);
   EncodedRows x(context, w.normed, rows.count, c.hidden_size, w.encoded);
@@ -109,21 +107,20 @@ void Attention::run(const kernels::ExecutionContext& context, const kernels::Bat
                                           .latent_dim = c.kv_lora_rank,
                                           .latents = cache.latents(layer),
                                           .scratch = w.row_scratch});
-  if (indexer_) indexer_->run(context, rows, x, q_latent, cache.index_keys(layer), w);
-  attend_(context,
-          {.rows = rows,
-           .q = w.q,
-           .kv_b = kv_b_,
-           .latents = cache.latents(layer),
-           .selection = w.selection,
-           .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(c.qk_head_dim()))),
-           .heads = c.num_attention_heads,
-           .nope_dim = c.qk_nope_head_dim,
-           .rope_dim = c.qk_rope_head_dim,
-           .value_dim = c.v_head_dim,
-           .latent_dim = c.kv_lora_rank,
-           .out = w.attended,
-           .scratch = w.attend_scratch});
+  if (indexer_) indexer_->run(context, rows, x, q_latent, index_use, cache.index_keys(layer), w);
+  attend_(context, {.rows = rows,
+                    .q = w.q,
+                    .kv_b = kv_b_,
+                    .latents = cache.latents(layer),
+                    .selection = w.selection,
+                    .scale = softmax_scale_,
+                    .heads = c.num_attention_heads,
+                    .nope_dim = c.qk_nope_head_dim,
+                    .rope_dim = c.qk_rope_head_dim,
+                    .value_dim = c.v_head_dim,
+                    .latent_dim = c.kv_lora_rank,
+                    .out = w.attended,
+                    .scratch = w.attend_scratch});
   EncodedRows attended(context, w.attended, rows.count, c.num_attention_heads * c.v_head_dim,
                        w.encoded);
   o_(context, attended.as(o_.activation), w.hidden, kernels::Output::kAdd);

@@ -14,16 +14,23 @@
 
 namespace ingot::model {
 
+// What a layer with an indexer of its own does with it.
+enum class IndexUse : uint8_t {
+  kSelect,  // store the rows' index keys, score, and leave a new selection
+  kReuse,   // store the keys, and attend to the selection that the workspace holds
+};
+
 // The lightning indexer of a layer with an index of its own.
 class Indexer {
  public:
   static base::Result<Indexer> create(const ModelConfig& config, const IndexerWeights& weights,
                                       KernelSelector& selector);
 
-  // Stores the rows' index keys and leaves their selection in the workspace. x: the layer's normed
-  // input [rows, hidden]; q_latent: the attention's normed query latent [rows, q_lora_rank].
+  // Stores the rows' index keys and, with kSelect, leaves their selection in the workspace. x:
+  // normed input [rows, hidden]; q_latent: the attention's normed query latent [rows, q_lora_rank].
   void run(const kernels::ExecutionContext& context, const kernels::BatchRows& rows, EncodedRows& x,
-           EncodedRows& q_latent, const kernels::CacheView& keys, Workspace& workspace) const;
+           EncodedRows& q_latent, IndexUse use, const kernels::CacheView& keys,
+           Workspace& workspace) const;
 
  private:
   Indexer() = default;
@@ -52,7 +59,7 @@ class Attention {
   // layer `layer` of the cache. A layer without an indexer attends to the selection that the
   // workspace holds. Collective.
   void run(const kernels::ExecutionContext& context, const kernels::BatchRows& rows, int64_t layer,
-           KvCache& cache, Workspace& workspace) const;
+           IndexUse index_use, KvCache& cache, Workspace& workspace) const;
 
  private:
   Attention() = default;
@@ -66,6 +73,7 @@ class Attention {
   const float* kv_a_norm_ = nullptr;
   kernels::Weight kv_b_;
   kernels::MlaAttendFunction attend_ = nullptr;
+  float softmax_scale_ = 0;
   std::optional<Indexer> indexer_;
 };
 

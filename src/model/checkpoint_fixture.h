@@ -46,23 +46,26 @@ inline std::string header_text(std::span<const TensorSpec> tensors) {
   return text + "}";
 }
 
-// A file with this header and `size_bytes` of zeros behind it that take no space on disk.
-inline void write_sparse_file(const std::filesystem::path& path, std::string_view header,
-                              uint64_t size_bytes) {
+// A safetensors file of this header and data.
+inline void write_file(const std::filesystem::path& path, std::string_view header,
+                       std::string_view data) {
   const uint64_t length = header.size();
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(&length), sizeof length);
   file.write(header.data(), static_cast<std::streamsize>(header.size()));
+  file.write(data.data(), static_cast<std::streamsize>(data.size()));
   file.close();
   CHECK(file.good(), path.string());
-  std::filesystem::resize_file(path, sizeof length + header.size() + size_bytes);
 }
 
+// One with zeros for data that take no space on disk.
 inline void write_sparse_file(const std::filesystem::path& path,
                               std::span<const TensorSpec> tensors) {
   uint64_t size_bytes = 0;
   for (const TensorSpec& tensor : tensors) size_bytes += data_bytes(tensor);
-  write_sparse_file(path, header_text(tensors), size_bytes);
+  const std::string header = header_text(tensors);
+  write_file(path, header, "");
+  std::filesystem::resize_file(path, sizeof(uint64_t) + header.size() + size_bytes);
 }
 
 // model.safetensors, or `num_shards` of about as many tensors each, with their index.

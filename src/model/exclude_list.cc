@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include <fnmatch.h>
+
 namespace ingot::model {
 namespace {
 
@@ -17,10 +19,16 @@ bool is_pattern(std::string_view entry) {
 
 bool is_quantized(const PlanRow& row) { return row.stored.scales != nullptr; }
 
+std::string_view parent_of(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
+}
+
 // Everything that an exclude list may name: modules, their tensors, and the modules around them.
 class ModuleIndex {
  public:
-  explicit ModuleIndex(const std::vector<PlanRow>& rows) {
+  explicit ModuleIndex(const std::vector<PlanRow>& rows) : list_(rows) {
+    rows_.reserve(2 * rows.size());
     for (const PlanRow& row : rows) {
       add(row.parameter.name, &row);
       add(row.parameter.module(), &row);
@@ -38,39 +46,91 @@ class ModuleIndex {
 
   // The sibling with the most similar last part, when one is similar at all.
   std::string_view nearest(std::string_view entry) const {
-    const auto [first, last] = siblings_.equal_range(parent_of(entry));
+    const std::string_view parent = parent_of(entry);
     std::string_view best;
-    size_t best_distance = entry.size() - parent_of(entry).size();
-    for (auto it = first; it != last; ++it) {
-      const size_t distance = name_distance(entry, it->second);
-      if (distance < best_distance || (distance == best_distance && it->second < best)) {
-        best = it->second;
+    size_t best_distance = entry.size() - parent.size();
+    const auto consider = [&](std::string_view name) {
+      // "a.b.weights_proj" stands beside "a.b_proj" for a reader who forgot a level.
+      const std::string_view above = parent_of(name);
+      if (above != parent && parent_of(above) != parent) return;
+      const size_t distance = name_distance(entry, name);
+      if (distance < best_distance || (distance == best_distance && name < best)) {
+        best = name;
         best_distance = distance;
       }
+    };
+    for (const PlanRow& row : list_) {
+      if (!row.parameter.name.starts_with(parent)) continue;
+      consider(row.parameter.name);
+      consider(row.parameter.module());
     }
     return best;
   }
 
  private:
-  static std::string_view parent_of(std::string_view name) {
-    const size_t dot = name.rfind('.');
-    return dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
-  }
-
   void add(std::string_view name, const PlanRow* row) {
     if (!rows_.emplace(name, row).second) return;
-    // "a.b.weights_proj" stands beside "a.b_proj" for a reader who forgot a level.
-    siblings_.emplace(parent_of(name), name);
-    siblings_.emplace(parent_of(parent_of(name)), name);
     for (auto parent = parent_of(name); !parent.empty(); parent = parent_of(parent)) {
       if (!parents_.insert(parent).second) break;
     }
   }
 
+  const std::vector<PlanRow>& list_;
   std::unordered_map<std::string_view, const PlanRow*> rows_;
   std::unordered_set<std::string_view> parents_;
-  std::unordered_multimap<std::string_view, std::string_view> siblings_;
 };
+
+// Which modules the list covers.
+class Coverage {
+ public:
+  explicit Coverage(const std::vector<std::string>& entries) {
+    for (const std::string& entry : entries) {
+      if (is_pattern(entry)) {
+        patterns_.push_back(&entry);
+      } else {
+        names_.insert(entry);
+      }
+    }
+  }
+
+  bool has_expressions() const {
+    return std::ranges::any_of(patterns_, [](const auto* e) { return e->starts_with("re:"); });
+  }
+
+  // Whether an entry names the module or one around it, or matches it.
+  bool covers(std::string_view module) const {
+    for (auto name = module; !name.empty(); name = parent_of(name)) {
+      if (names_.contains(name)) return true;
+    }
+    const std::string text(module);
+    return std::ranges::any_of(
+        patterns_, [&](const auto* e) { return ::fnmatch(e->c_str(), text.c_str(), 0) == 0; });
+  }
+
+ private:
+  std::unordered_set<std::string_view> names_;
+  std::vector<const std::string*> patterns_;
+};
+
+void report_unlisted(const ModelConfig& config, const std::vector<PlanRow>& rows,
+                     std::vector<Finding>& findings) {
+  const Coverage coverage(config.unquantized_modules);
+  if (coverage.has_expressions() || std::ranges::none_of(rows, is_quantized)) return;
+  for (const PlanRow& row : rows) {
+    if (!row.parameter.is_linear() || is_quantized(row)) continue;
+    if (coverage.covers(row.parameter.module())) continue;
+    findings.push_back(
+        {.severity = Severity::kWarning,
+         .code = "unlisted_unquantized",
+         .subject = std::string(row.parameter.module()),
+         .message = fmt::format("stored as {}, and the list of unquantized modules in config.json "
+                                "does not name it",
+                                name(row.stored.format)),
+         .remedy =
+             "Ingot goes by the file; a loader that goes by the list expects it quantized, so "
+             "add it there"});
+  }
+}
 
 }  // namespace
 
@@ -124,6 +184,7 @@ void compare_with_exclude_list(const ModelConfig& config, const std::vector<Plan
                                                name(row->stored.format)),
                         .remedy = "Ingot goes by the file; other loaders may go by the list"});
   }
+  report_unlisted(config, rows, findings);
 }
 
 }  // namespace ingot::model

@@ -8,8 +8,11 @@ namespace ingot::model {
 
 // Compares the list of unquantized modules in config.json with what the file holds, and adds a
 // warning for every disagreement: an entry that names no module (with the nearest name that
-// exists), and a listed module that the file stores quantized. The file decides in every case.
-// Entries that are patterns ("re:..." or with wildcards) are not compared.
+// exists), a listed module that the file stores quantized, and, in a file that has quantized
+// layers, a linear layer that is stored unquantized and that no entry covers. The file decides in
+// every case. An entry covers the module that it names and those inside it. Wildcards are matched
+// as by fnmatch(3); with an entry of the form "re:..." nothing is said of modules that no entry
+// covers.
 void compare_with_exclude_list(const ModelConfig& config, const std::vector<PlanRow>& rows,
                                std::vector<Finding>& findings);
 

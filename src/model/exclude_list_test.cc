@@ -1,5 +1,6 @@
 #include "model/exclude_list.h"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,12 +68,36 @@ TEST(ExcludeList, NamesListedModulesThatAreQuantized) {
   const std::string module = "model.layers.1.mlp.experts.2.up_proj";
   tensor_named(tensors, module + ".weight").dtype = DType::kF8E4M3;
   tensors.push_back({.name = module + ".weight_scale", .dtype = DType::kF32, .shape = {40, 1}});
-  const auto found = warnings({"lm_head", base::json::value_ref(module)}, tensors);
+  const auto found = warnings({"lm_head", "model", base::json::value_ref(module)}, tensors);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].severity, Severity::kWarning);
   EXPECT_EQ(found[0].code, "excluded_but_quantized");
   EXPECT_EQ(found[0].subject, module);
   EXPECT_TRUE(found[0].message.contains("fp8_channel")) << found[0].line();
+}
+
+// What made a bf16 MTP layer be built as MXFP4: stored unquantized, and not in the list.
+TEST(ExcludeList, NamesUnquantizedModulesThatItDoesNotCover) {
+  auto tensors = published_tensors(parsed(small_config()));
+  const std::string quantized = "model.layers.1.mlp.experts.2.up_proj";
+  tensor_named(tensors, quantized + ".weight").dtype = DType::kF8E4M3;
+  tensors.push_back({.name = quantized + ".weight_scale", .dtype = DType::kF32, .shape = {40, 1}});
+  const auto unlisted = [&](std::initializer_list<base::json::value_ref> entries) {
+    std::set<std::string> subjects;
+    for (const Finding& finding : warnings(entries, tensors)) {
+      if (finding.code == "unlisted_unquantized") subjects.insert(finding.subject);
+    }
+    return subjects;
+  };
+  EXPECT_TRUE(unlisted({"lm_head", "model"}).empty());
+  EXPECT_TRUE(unlisted({"lm_head", "*layers*"}).empty());
+  EXPECT_TRUE(unlisted({"re:.*"}).empty()) << "expressions are not judged";
+  const auto all_but_head = unlisted({"model"});
+  EXPECT_EQ(all_but_head, std::set<std::string>{"lm_head"});
+  const auto attention = unlisted({"lm_head", "model.layers.0", "model.layers.1.mlp"});
+  EXPECT_TRUE(attention.contains("model.layers.1.self_attn.q_a_proj"));
+  EXPECT_FALSE(attention.contains("model.layers.1.mlp.gate"));
+  EXPECT_FALSE(attention.contains(quantized));
 }
 
 TEST(ExcludeList, WithManyDeadEntriesIsStillQuick) {

@@ -33,7 +33,7 @@ base::Result<FeedForward> FeedForward::create(const ModelConfig& config,
     return layer;
   }
   layer.router_ = TRY(selector.linear_f32("router", weights.router));
-  layer.router_bias_ = static_cast<const float*>(weights.router_bias.data);
+  layer.router_bias_ = f32_values(weights.router_bias);
   layer.experts_ = weights.experts;
   layer.moe_ = TRY(selector.moe(weights.experts, config.num_experts_per_tok));
   if (weights.shared.gate.present()) {

@@ -1,6 +1,7 @@
 #include "model/inspection.h"
 
 #include "model/family.h"
+#include "model/weights.h"
 
 namespace ingot::model {
 namespace {
@@ -71,9 +72,8 @@ Inspection inspect_plan(const ModelConfig& config, const LoadPlan& plan) {
 }
 
 std::string runtime_format(const PlanRow& row) {
-  if (row.parameter.module_class == ModuleClass::kMtp) return "not loaded";
-  if (row.parameter.shape.rank() == 1) return "f32";
-  return std::string(name(row.stored.format));
+  if (row.parameter.optional) return "not loaded";
+  return std::string(name(held_format(row)));
 }
 
 base::json::object to_json(const PlanRow& row, const tensor::Checkpoint& checkpoint) {

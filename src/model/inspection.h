@@ -46,7 +46,8 @@ Inspection inspect_plan(const ModelConfig& config, const LoadPlan& plan);
 base::json::object to_json(const PlanRow& row, const tensor::Checkpoint& checkpoint);
 base::json::object to_json(const Finding& finding);
 
-// In what format a parameter is held when the model runs; "not loaded" for the MTP layer.
+// In what format a parameter is held when the model runs; "not loaded" for the MTP layer's copies
+// of embedding and head. The rest of that layer is loaded only when drafts are asked for.
 std::string runtime_format(const PlanRow& row);
 
 }  // namespace ingot::model

@@ -128,11 +128,16 @@ TEST(Inspection, OfAPlanCountsFormatsAndBytes) {
 TEST(Inspection, SaysHowParametersAreHeld) {
   const base::ScratchDirectory scratch;
   const ModelConfig config = parsed(small_config());
-  write_sparse_checkpoint(scratch.path(), published_tensors(config));
+  auto tensors = published_tensors(config);
+  const std::string quantized = "model.layers.0.self_attn.kv_b_proj";
+  tensor_named(tensors, quantized + ".weight").dtype = DType::kF8E4M3;
+  tensors.push_back(
+      {.name = quantized + ".weight_scale_inv", .dtype = DType::kF32, .shape = {1, 1}});
+  write_sparse_checkpoint(scratch.path(), tensors);
   const auto checkpoint = tensor::Checkpoint::open(scratch.path()).value();
   const LoadPlan plan = plan_load(config, checkpoint, {}).value();
   for (const PlanRow& row : plan.rows) {
-    const std::string expected = row.parameter.layer == 3          ? "not loaded"
+    const std::string expected = row.parameter.optional            ? "not loaded"
                                  : row.parameter.shape.rank() == 1 ? "f32"
                                                                    : "bf16";
     EXPECT_EQ(runtime_format(row), expected) << row.parameter.name;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/arena.h"
 #include "base/check.h"
 
 namespace ingot::model {
@@ -14,8 +15,13 @@ using kernels::Weight;
 using kernels::WeightFormat;
 
 double weight_bytes(const Weight& weight) {
-  const double bits = weight.format == WeightFormat::kF32 ? 32 : 16;
-  return static_cast<double>(weight.rows) * static_cast<double>(weight.cols) * bits / 8;
+  return static_cast<double>(kernels::weight_data_bytes(weight.format, weight.rows, weight.cols) +
+                             kernels::weight_scale_bytes(weight.format, weight.rows, weight.cols));
+}
+
+uint64_t bf16_bytes(int64_t rows, int64_t cols) {
+  const int64_t bytes = rows * kernels::activation_row_bytes(ActivationType::kBF16, cols);
+  return base::Arena::padded(static_cast<uint64_t>(bytes));
 }
 
 bool same_kind(const Weight& a, const Weight& b) {
@@ -30,17 +36,35 @@ ActivationType activation_type(ActivationChoice choice, WeightFormat format) {
       return ActivationType::kF32;
     case ActivationChoice::kBF16:
       return ActivationType::kBF16;
+    case ActivationChoice::kInt8:
+      return ActivationType::kInt8;
     case ActivationChoice::kAuto:
-      return format == WeightFormat::kF32 || format == WeightFormat::kF16 ? ActivationType::kF32
-                                                                          : ActivationType::kBF16;
+      break;
+  }
+  switch (format) {
+    case WeightFormat::kF32:
+    case WeightFormat::kF16:
+      return ActivationType::kF32;
+    case WeightFormat::kBF16:
+    case WeightFormat::kFp8Block:
+    case WeightFormat::kFp8Channel:
+      return ActivationType::kBF16;
+    case WeightFormat::kMxfp4:
+      return ActivationType::kInt8;
   }
   return ActivationType::kF32;
 }
 
+int64_t EncodedRows::buffer_bytes(int64_t rows, int64_t cols) {
+  return static_cast<int64_t>(bf16_bytes(rows, cols)) +
+         rows * kernels::activation_row_bytes(ActivationType::kInt8, cols);
+}
+
 const kernels::Activations& EncodedRows::as(ActivationType type) {
-  kernels::Activations& encoded = type == ActivationType::kF32 ? f32_ : bf16_;
+  kernels::Activations& encoded = encoded_[static_cast<size_t>(type)];
   if (encoded.data == nullptr) {
-    encoded = kernels::encode_activations(context_, x_, rows_, cols_, type, buffer_);
+    std::byte* out = buffer_ + (type == ActivationType::kInt8 ? bf16_bytes(rows_, cols_) : 0);
+    encoded = kernels::encode_activations(context_, x_, rows_, cols_, type, out);
   }
   return encoded;
 }
@@ -135,15 +159,16 @@ base::Result<kernels::MlaAttendFunction> KernelSelector::mla_attend(const Weight
 
 base::Result<kernels::IndexSelectFunction> KernelSelector::index_select(int64_t heads,
                                                                         int64_t dim) {
+  const kernels::CacheType keys = kernels::index_key_type(cache_);
   LedgerEntry entry{.operation = "index_select",
-                    .formats = fmt::format("{} cache", name(cache_)),
+                    .formats = fmt::format("{} cache", name(keys)),
                     .shape = fmt::format("{} heads x {}", heads, dim)};
   const auto* variant =
       kernels::select_variant(kernels::index_select_variants(),
-                              {.kind = {cache_}, .heads = heads, .dim = dim}, allowed_, entry);
+                              {.kind = {keys}, .heads = heads, .dim = dim}, allowed_, entry);
   if (variant == nullptr) {
     return error("indexer: no kernel scores keys in a {} cache; choose another --kv-dtype",
-                 name(cache_));
+                 name(keys));
   }
   ledger_.add(std::move(entry));
   return variant->run;

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -14,10 +17,10 @@
 namespace ingot::model {
 
 // In what type linear layers multiply: kAuto follows the weight's stored format.
-enum class ActivationChoice : uint8_t { kAuto, kF32, kBF16 };
+enum class ActivationChoice : uint8_t { kAuto, kF32, kBF16, kInt8 };
 
-// The type that a choice gives for weights of a format: with kAuto f32 for f32 and f16 weights and
-// bf16 for bf16 ones.
+// The type that a choice gives for weights of a format: with kAuto f32 for f32 and f16 weights,
+// bf16 for bf16 and FP8 ones, int8 for MXFP4.
 kernels::ActivationType activation_type(ActivationChoice choice, kernels::WeightFormat format);
 
 // A weight with the kernel that was chosen for it.
@@ -38,9 +41,12 @@ struct Linear {
 // the stack of one member; all members make the same calls.
 class EncodedRows {
  public:
-  // x [rows, cols]; `buffer` holds rows x activation_row_bytes of the widest type that is encoded.
+  // Bytes of buffer that `rows` of `cols` need; smaller rows need no more.
+  static int64_t buffer_bytes(int64_t rows, int64_t cols);
+
+  // x [rows, cols]; `buffer` is aligned like pieces of an arena.
   EncodedRows(const kernels::ExecutionContext& context, const float* x, int64_t rows, int64_t cols,
-              void* buffer)
+              std::byte* buffer)
       : context_(context), x_(x), rows_(rows), cols_(cols), buffer_(buffer) {}
 
   const kernels::Activations& as(kernels::ActivationType type);
@@ -50,9 +56,8 @@ class EncodedRows {
   const float* x_;
   int64_t rows_;
   int64_t cols_;
-  void* buffer_;
-  kernels::Activations f32_;
-  kernels::Activations bf16_;
+  std::byte* buffer_;                            // the bf16 rows, then the int8 rows
+  std::array<kernels::Activations, 3> encoded_;  // by type; without data until wanted
 };
 
 // Chooses a variant for every use of an operation while a model is put together, and writes the

@@ -3,53 +3,69 @@
 namespace ingot::model {
 namespace {
 
-int64_t latent_width(const ModelConfig& config) {
-  return config.kv_lora_rank + config.qk_rope_head_dim;
+// One layer's caches before they have memory.
+kernels::CacheView latent_view(const ModelConfig& config, kernels::CacheType type) {
+  return {.type = type,
+          .data = nullptr,
+          .width = config.kv_lora_rank + config.qk_rope_head_dim,
+          .latent_dim = config.kv_lora_rank};
+}
+
+kernels::CacheView index_key_view(const ModelConfig& config, kernels::CacheType type) {
+  return {.type = kernels::index_key_type(type), .data = nullptr, .width = config.index_head_dim};
+}
+
+int64_t layer_count(const ModelConfig& config, CacheLayers layers) {
+  return config.num_hidden_layers +
+         (layers == CacheLayers::kWithMtp ? config.num_nextn_predict_layers : 0);
 }
 
 }  // namespace
 
 CacheBytesPerToken cache_bytes_per_token(const ModelConfig& config, kernels::CacheType type,
                                          CacheLayers layers) {
-  const int64_t count = config.num_hidden_layers +
-                        (layers == CacheLayers::kWithMtp ? config.num_nextn_predict_layers : 0);
-  const int64_t element = kernels::size_bytes(type);
+  const int64_t count = layer_count(config, layers);
   CacheBytesPerToken bytes;
   for (int64_t layer = 0; layer < count; ++layer) {
-    bytes.latents += latent_width(config) * element;
+    bytes.latents += latent_view(config, type).row_bytes();
     if (config.indexer_type(layer) == IndexerType::kFull) {
-      bytes.index_keys += config.index_head_dim * element;
+      bytes.index_keys += index_key_view(config, type).row_bytes();
     }
   }
   return bytes;
 }
 
 base::Result<KvCache> KvCache::create(const ModelConfig& config, kernels::CacheType type,
-                                      int64_t num_pages) {
+                                      CacheLayers layers, int64_t num_pages) {
+  const int64_t count = layer_count(config, layers);
   const int64_t rows = num_pages * kernels::kPageTokens;
-  const int64_t element = kernels::size_bytes(type);
-  const auto bytes_of = [&](int64_t width) {
-    return static_cast<uint64_t>(rows * width * element);
+  const auto bytes_of = [&](const kernels::CacheView& view) {
+    return static_cast<uint64_t>(rows * view.row_bytes());
   };
+  const kernels::CacheView latents = latent_view(config, type);
+  const kernels::CacheView index_keys = index_key_view(config, type);
   uint64_t capacity_bytes = 0;
-  for (int64_t layer = 0; layer < config.num_hidden_layers; ++layer) {
-    capacity_bytes += base::Arena::padded(bytes_of(latent_width(config)));
+  for (int64_t layer = 0; layer < count; ++layer) {
+    capacity_bytes += base::Arena::padded(bytes_of(latents));
     if (config.indexer_type(layer) == IndexerType::kFull) {
-      capacity_bytes += base::Arena::padded(bytes_of(config.index_head_dim));
+      capacity_bytes += base::Arena::padded(bytes_of(index_keys));
     }
   }
   KvCache cache;
   cache.type_ = type;
   cache.num_pages_ = num_pages;
   cache.arena_ = TRY(base::Arena::create(capacity_bytes, "the key-value cache's pages"));
-  for (int64_t layer = 0; layer < config.num_hidden_layers; ++layer) {
-    const auto view = [&](int64_t width) {
-      return kernels::CacheView{
-          .type = type, .data = cache.arena_.allocate(bytes_of(width)), .width = width};
+  for (int64_t layer = 0; layer < count; ++layer) {
+    const auto add = [&](kernels::CacheView view, std::vector<kernels::CacheView>& views) {
+      view.data = cache.arena_.allocate(bytes_of(view));
+      views.push_back(view);
     };
-    cache.latents_.push_back(view(latent_width(config)));
-    const bool full = config.indexer_type(layer) == IndexerType::kFull;
-    cache.index_keys_.push_back(full ? view(config.index_head_dim) : kernels::CacheView{});
+    add(latents, cache.latents_);
+    if (config.indexer_type(layer) == IndexerType::kFull) {
+      add(index_keys, cache.index_keys_);
+    } else {
+      cache.index_keys_.emplace_back();
+    }
   }
   return cache;
 }

@@ -28,10 +28,11 @@ class KvCache {
  public:
   // Errors: not enough memory.
   static base::Result<KvCache> create(const ModelConfig& config, kernels::CacheType type,
-                                      int64_t num_pages);
+                                      CacheLayers layers, int64_t num_pages);
 
   int64_t num_pages() const { return num_pages_; }
   kernels::CacheType type() const { return type_; }
+  // The MTP layer's is number num_hidden_layers.
   const kernels::CacheView& latents(int64_t layer) const {
     return latents_[static_cast<size_t>(layer)];
   }

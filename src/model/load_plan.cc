@@ -171,8 +171,8 @@ base::Status LoadPlan::check() const {
   if (errors == 0) return {};
   const auto first = std::ranges::find(findings, Severity::kError, &Finding::severity);
   if (errors == 1) return base::error("{}", first->line());
-  return base::error("{} ({} more like it or worse: ingot inspect lists them)", first->line(),
-                     errors - 1);
+  return base::error("{} ({} further error{}: ingot inspect lists all)", first->line(), errors - 1,
+                     errors == 2 ? "" : "s");
 }
 
 base::Result<LoadPlan> plan_load(const ModelConfig& config, const Checkpoint& checkpoint,

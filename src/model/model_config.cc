@@ -146,7 +146,7 @@ Status read_yarn(ConfigReader& reader, ModelConfig& config) {
   yarn.factor = TRY(reader.number("factor", 1, 1e6));
   yarn.beta_fast = TRY(reader.number_or("beta_fast", 32, 0, 1e6));
   yarn.beta_slow = TRY(reader.number_or("beta_slow", 1, 0, 1e6));
-  yarn.mscale = TRY(reader.number_or("mscale", 1, 0, 1e6));
+  yarn.mscale = TRY(reader.number_or("mscale", 0, 0, 1e6));
   yarn.mscale_all_dim = TRY(reader.number_or("mscale_all_dim", 0, 0, 1e6));
   yarn.original_max_position_embeddings =
       TRY(reader.integer("original_max_position_embeddings", 1, kPositionsMax));
@@ -339,6 +339,9 @@ Result<std::filesystem::path> config_path(const std::filesystem::path& path) {
     const std::filesystem::path file = path / "config.json";
     if (std::filesystem::exists(file, code)) return file;
     return error("{}: no config.json in this directory; name a model directory", path.string());
+  }
+  if (path.extension() == ".safetensors") {
+    return error("{}: a file of weights; name the model directory that holds it", path.string());
   }
   if (std::filesystem::exists(path, code)) return path;
   return error("{}: no such model directory", path.string());

@@ -33,8 +33,8 @@ struct Yarn {
   double factor = 1;
   double beta_fast = 32;
   double beta_slow = 1;
-  double mscale = 1;
-  double mscale_all_dim = 0;
+  double mscale = 0;          // 0: not given
+  double mscale_all_dim = 0;  // the same
   int64_t original_max_position_embeddings = 0;
 
   friend bool operator==(const Yarn& a, const Yarn& b) = default;

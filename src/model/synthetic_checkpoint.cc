@@ -114,7 +114,7 @@ base::Status write_synthetic_checkpoint(const std::filesystem::path& destination
   const std::filesystem::path weights_file = destination / "model.safetensors";
   const ModelConfig parsed = TRY(parse_model_config(config, config_file.string()));
   std::error_code code;
-  std::filesystem::create_directories(destination, code);
+  const bool is_new = std::filesystem::create_directories(destination, code);
   if (code) return error("{}: cannot create: {}", destination.string(), code.message());
   for (const auto& path : {config_file, weights_file}) {
     if (std::filesystem::exists(path, code)) {
@@ -124,12 +124,15 @@ base::Status write_synthetic_checkpoint(const std::filesystem::path& destination
   std::vector<Parameter> parameters = list_parameters(parsed);
   // Copies of the embeddings are left to the files that have them.
   std::erase_if(parameters, [](const Parameter& parameter) { return parameter.optional; });
-  TRY(write_tensors(weights_file, parameters, dtype, seed, team, clock));
   json::object object = config.get_object();
   object["dtype"] = dtype == DType::kF32 ? "float32" : "bfloat16";
-  const base::Status status = base::write_text_file(config_file, base::pretty_json(object));
-  // Weights without a config would only stand in the way of the next attempt.
-  if (!status) std::filesystem::remove(weights_file, code);
+  base::Status status = write_tensors(weights_file, parameters, dtype, seed, team, clock);
+  if (status) status = base::write_text_file(config_file, base::pretty_json(object));
+  if (!status) {
+    // What is left would only stand in the way of the next attempt.
+    std::filesystem::remove(weights_file, code);
+    if (is_new) std::filesystem::remove(destination, code);
+  }
   return status;
 }
 

@@ -16,8 +16,8 @@ namespace ingot::model {
 
 // How a config is cut down before weights are made for it.
 struct SyntheticShape {
-  std::optional<int64_t> layers =
-      {};  // one dense layer, then MoE; indexers full, shared x3, repeated
+  // One dense layer, then MoE; indexers full, shared, shared, shared, repeated.
+  std::optional<int64_t> layers = {};
   std::optional<int64_t> experts = {};  // a layer
   bool keep_mtp = true;
 };

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "kernels/dequantize.h"
 #include "tensor/float16.h"
 
 namespace ingot::model {
@@ -13,72 +14,97 @@ namespace {
 
 using kernels::WeightFormat;
 
-// Bytes read in one piece when values must be converted.
+// Bytes read between two steps of the progress bar.
 constexpr size_t kPieceBytes = 1 << 20;
 
-// Norms and biases are small and always multiplied in f32.
-bool held_as_f32(const Parameter& parameter) { return parameter.shape.rank() == 1; }
-
-uint64_t held_bytes(const PlanRow& row) {
-  if (held_as_f32(row.parameter)) return static_cast<uint64_t>(row.parameter.shape[0]) * 4;
-  return row.stored.data->size_bytes;
+// The MTP layer's copies of embedding and head are never loaded: the main ones serve both.
+bool is_loaded(const PlanRow& row, MtpChoice mtp) {
+  if (row.parameter.module_class != ModuleClass::kMtp) return true;
+  return mtp == MtpChoice::kLoad && !row.parameter.optional;
 }
 
-bool is_loaded(const PlanRow& row) { return row.parameter.module_class != ModuleClass::kMtp; }
+Weight shape_of(const PlanRow& row, WeightFormat format) {
+  const tensor::Shape& shape = row.parameter.shape;
+  return {
+      .format = format, .rows = shape.rank() == 1 ? 1 : shape[0], .cols = shape[shape.rank() - 1]};
+}
 
-// One tensor on its way into memory.
+uint64_t data_bytes(const Weight& weight) {
+  return static_cast<uint64_t>(kernels::weight_data_bytes(weight.format, weight.rows, weight.cols));
+}
+
+uint64_t scale_bytes(const Weight& weight) {
+  return static_cast<uint64_t>(
+      kernels::weight_scale_bytes(weight.format, weight.rows, weight.cols));
+}
+
+// One parameter on its way to where it will stay.
 struct Destination {
   const PlanRow* row;
+  WeightFormat format;
   std::byte* data;
+  std::byte* scales;
 };
 
-template <typename T>
-void widen(const std::byte* source, int64_t count, float* out) {
-  const auto* values = reinterpret_cast<const T*>(source);
-  for (int64_t i = 0; i < count; ++i) out[i] = tensor::to_f32(values[i]);
-}
-
-void convert_to_f32(WeightFormat format, const std::byte* source, int64_t count, float* out) {
-  switch (format) {
-    case WeightFormat::kF32:
-      return widen<float>(source, count, out);
-    case WeightFormat::kF16:
-      return widen<tensor::Float16>(source, count, out);
-    case WeightFormat::kBF16:
-      return widen<tensor::BFloat16>(source, count, out);
-    default:
-      CHECK(false, "vectors are never quantized");
-  }
-}
-
-// Reads one tensor to where it will stay and adds the bytes that it took to `done_bytes`.
-base::Status read_tensor(const tensor::Checkpoint& checkpoint, const Destination& destination,
-                         std::atomic<uint64_t>& done_bytes) {
-  const PlanRow& row = *destination.row;
-  const tensor::TensorInfo& source = *row.stored.data;
-  if (held_as_f32(row.parameter)) {
-    std::vector<std::byte> raw(source.size_bytes);
-    TRY(checkpoint.read(source, 0, raw));
-    convert_to_f32(row.stored.format, raw.data(), row.parameter.shape[0],
-                   reinterpret_cast<float*>(destination.data));
-    done_bytes += source.size_bytes;
-  } else {
-    for (uint64_t first = 0; first < source.size_bytes; first += kPieceBytes) {
-      const size_t length = std::min<uint64_t>(kPieceBytes, source.size_bytes - first);
-      TRY(checkpoint.read(source, first, {destination.data + first, length}));
-      done_bytes += length;
-    }
-  }
-  const WeightFormat held = held_as_f32(row.parameter) ? WeightFormat::kF32 : row.stored.format;
-  const int64_t count = row.parameter.shape.num_elements().value();
-  if (const auto index = find_non_finite(held, destination.data, count)) {
-    return base::error(
-        "{}: tensor {} has NaN or infinity at element {}; the file is damaged or was "
-        "exported wrong, get it again",
-        checkpoint.path_of(source).string(), source.name, *index);
+base::Status read_bytes(const tensor::Checkpoint& checkpoint, const tensor::TensorInfo& source,
+                        std::byte* out, std::atomic<uint64_t>& done_bytes) {
+  for (uint64_t first = 0; first < source.size_bytes; first += kPieceBytes) {
+    const size_t length = std::min<uint64_t>(kPieceBytes, source.size_bytes - first);
+    TRY(checkpoint.read(source, first, {out + first, length}));
+    done_bytes += length;
   }
   checkpoint.drop_from_page_cache(source);
   return {};
+}
+
+base::Status not_finite(const tensor::Checkpoint& checkpoint, const tensor::TensorInfo& tensor,
+                        int64_t index) {
+  return base::error(
+      "{}: tensor {} has NaN or infinity at element {}; the file is damaged or was "
+      "exported wrong, get it again",
+      checkpoint.path_of(tensor).string(), tensor.name, index);
+}
+
+base::Status check_finite(const tensor::Checkpoint& checkpoint, const StoredTensor& stored,
+                          const Weight& weight) {
+  const int64_t count = weight.rows * weight.cols;
+  if (const auto index = find_non_finite(weight.format, weight.data, count)) {
+    return not_finite(checkpoint, *stored.data, *index);
+  }
+  if (weight.scales == nullptr) return {};
+  const int64_t num_scales = stored.scales->shape.num_elements().value();
+  if (const auto index = find_non_finite_scale(weight.format, weight.scales, num_scales)) {
+    return not_finite(checkpoint, *stored.scales, *index);
+  }
+  return {};
+}
+
+// Reads one parameter, converting it on the way when it is held in another format than stored.
+base::Status read_parameter(const tensor::Checkpoint& checkpoint, const Destination& destination,
+                            std::atomic<uint64_t>& done_bytes) {
+  const StoredTensor& stored = destination.row->stored;
+  const bool converts = destination.format != stored.format;
+  Weight weight = shape_of(*destination.row, stored.format);
+  std::vector<std::byte> raw(converts ? data_bytes(weight) + scale_bytes(weight) : 0);
+  std::byte* data = converts ? raw.data() : destination.data;
+  std::byte* scales = converts ? raw.data() + data_bytes(weight) : destination.scales;
+  TRY(read_bytes(checkpoint, *stored.data, data, done_bytes));
+  weight.data = data;
+  if (stored.scales != nullptr) {
+    TRY(read_bytes(checkpoint, *stored.scales, scales, done_bytes));
+    weight.scales = scales;
+  }
+  TRY(check_finite(checkpoint, stored, weight));
+  if (!converts) return {};
+  if (destination.format == WeightFormat::kF32) {
+    kernels::dequantize(weight, reinterpret_cast<float*>(destination.data));
+    return {};
+  }
+  CHECK(destination.format == WeightFormat::kBF16);
+  kernels::dequantize(weight, reinterpret_cast<tensor::BFloat16*>(destination.data));
+  Weight held = shape_of(*destination.row, destination.format);
+  held.data = destination.data;
+  return check_finite(checkpoint, stored, held);  // a product may be too large
 }
 
 // Reads all tensors on all members of the team; the first error in plan order wins.
@@ -93,7 +119,7 @@ base::Status read_all(const tensor::Checkpoint& checkpoint,
   base::Error failure;
   team.run([&](int member) {
     for (size_t i = next++; i < destinations.size(); i = next++) {
-      const base::Status status = read_tensor(checkpoint, destinations[i], done_bytes);
+      const base::Status status = read_parameter(checkpoint, destinations[i], done_bytes);
       if (!status) {
         const std::scoped_lock lock(mutex);
         if (i < failed_index) {
@@ -109,13 +135,14 @@ base::Status read_all(const tensor::Checkpoint& checkpoint,
   return {};
 }
 
-template <typename Bits>
-std::optional<int64_t> find_exponent_all_ones(const void* data, int64_t count, Bits exponent) {
+// Index of the first word that has all bits of `mask`.
+template <typename Word>
+std::optional<int64_t> find_all_ones(const void* data, int64_t count, Word mask) {
   const auto* bytes = static_cast<const std::byte*>(data);
   const auto all_ones = [&](int64_t i) {
-    Bits value;
-    std::memcpy(&value, bytes + static_cast<size_t>(i) * sizeof(Bits), sizeof(Bits));
-    return (value & exponent) == exponent;
+    Word word;
+    std::memcpy(&word, bytes + static_cast<size_t>(i) * sizeof(Word), sizeof(Word));
+    return (word & mask) == mask;
   };
   constexpr int64_t kBlock = 1024;
   for (int64_t first = 0; first < count; first += kBlock) {
@@ -129,61 +156,165 @@ std::optional<int64_t> find_exponent_all_ones(const void* data, int64_t count, B
   return std::nullopt;
 }
 
+// Where a parameter belongs among those of one kind; null when it is of another kind.
+Weight* mtp_slot(MtpWeights& mtp, Role role) {
+  switch (role) {
+    case Role::kMtpEmbeddingNorm:
+      return &mtp.embedding_norm;
+    case Role::kMtpHiddenNorm:
+      return &mtp.hidden_norm;
+    case Role::kMtpProjection:
+      return &mtp.projection;
+    case Role::kMtpHeadNorm:
+      return &mtp.head_norm;
+    default:
+      return nullptr;
+  }
+}
+
+Weight* attention_slot(LayerWeights& layer, Role role) {
+  AttentionWeights& attention = layer.attention;
+  switch (role) {
+    case Role::kInputNorm:
+      return &layer.input_norm;
+    case Role::kPostAttentionNorm:
+      return &layer.post_attention_norm;
+    case Role::kQA:
+      return &attention.q_a;
+    case Role::kQANorm:
+      return &attention.q_a_norm;
+    case Role::kQB:
+      return &attention.q_b;
+    case Role::kKvA:
+      return &attention.kv_a;
+    case Role::kKvANorm:
+      return &attention.kv_a_norm;
+    case Role::kKvB:
+      return &attention.kv_b;
+    case Role::kO:
+      return &attention.o;
+    case Role::kIndexQB:
+      return &attention.indexer.q_b;
+    case Role::kIndexK:
+      return &attention.indexer.k;
+    case Role::kIndexKNormWeight:
+      return &attention.indexer.k_norm;
+    case Role::kIndexKNormBias:
+      return &attention.indexer.k_norm_bias;
+    case Role::kIndexGates:
+      return &attention.indexer.gates;
+    default:
+      return nullptr;
+  }
+}
+
+Weight* feed_forward_slot(LayerWeights& layer, const Parameter& parameter) {
+  const auto expert = [&]() -> MlpWeights& {
+    const auto number = static_cast<size_t>(parameter.expert);
+    if (layer.experts.size() <= number) layer.experts.resize(number + 1);
+    return layer.experts[number];
+  };
+  switch (parameter.role) {
+    case Role::kDenseGate:
+      return &layer.dense.gate;
+    case Role::kDenseUp:
+      return &layer.dense.up;
+    case Role::kDenseDown:
+      return &layer.dense.down;
+    case Role::kRouter:
+      return &layer.router;
+    case Role::kRouterBias:
+      return &layer.router_bias;
+    case Role::kExpertGate:
+      return &expert().gate;
+    case Role::kExpertUp:
+      return &expert().up;
+    case Role::kExpertDown:
+      return &expert().down;
+    case Role::kSharedGate:
+      return &layer.shared.gate;
+    case Role::kSharedUp:
+      return &layer.shared.up;
+    case Role::kSharedDown:
+      return &layer.shared.down;
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
+
+WeightFormat held_format(const PlanRow& row) {
+  if (row.parameter.shape.rank() == 1) return WeightFormat::kF32;
+  const bool kv_b = row.parameter.role == Role::kKvB;
+  return kv_b && kernels::is_quantized(row.stored.format) ? WeightFormat::kBF16 : row.stored.format;
+}
 
 std::optional<int64_t> find_non_finite(WeightFormat format, const void* data, int64_t count) {
   switch (format) {
     case WeightFormat::kF32:
-      return find_exponent_all_ones<uint32_t>(data, count, 0x7F800000);
+      return find_all_ones<uint32_t>(data, count, 0x7F800000);
     case WeightFormat::kF16:
-      return find_exponent_all_ones<uint16_t>(data, count, 0x7C00);
+      return find_all_ones<uint16_t>(data, count, 0x7C00);
     case WeightFormat::kBF16:
-      return find_exponent_all_ones<uint16_t>(data, count, 0x7F80);
-    default:
+      return find_all_ones<uint16_t>(data, count, 0x7F80);
+    case WeightFormat::kFp8Block:
+    case WeightFormat::kFp8Channel:
+      return find_all_ones<uint8_t>(data, count, 0x7F);
+    case WeightFormat::kMxfp4:
       return std::nullopt;
   }
+  return std::nullopt;
 }
 
-base::Result<Weights> Weights::shapes_of(const ModelConfig& config, const LoadPlan& plan) {
+std::optional<int64_t> find_non_finite_scale(WeightFormat format, const void* scales,
+                                             int64_t count) {
+  if (format == WeightFormat::kMxfp4) return find_all_ones<uint8_t>(scales, count, 0xFF);
+  return find_non_finite(WeightFormat::kF32, scales, count);
+}
+
+base::Result<Weights> Weights::shapes_of(const ModelConfig& config, const LoadPlan& plan,
+                                         MtpChoice mtp) {
   TRY(plan.check());
   Weights weights;
   weights.layers_.resize(static_cast<size_t>(config.num_hidden_layers));
+  if (mtp == MtpChoice::kLoad) {
+    CHECK(plan.has_mtp);
+    weights.mtp_.emplace();
+  }
   for (const PlanRow& row : plan.rows) {
-    if (!is_loaded(row)) continue;
-    if (row.stored.scales != nullptr) {
-      return base::error(
-          "{}: stored as {}, which this build can inspect and not run; use a bf16, "
-          "f16 or f32 checkpoint",
-          row.parameter.name, name(row.stored.format));
-    }
-    const tensor::Shape& shape = row.parameter.shape;
-    weights.slot(row.parameter) = {
-        .format = held_as_f32(row.parameter) ? WeightFormat::kF32 : row.stored.format,
-        .rows = shape.rank() == 1 ? 1 : shape[0],
-        .cols = shape[shape.rank() - 1]};
+    if (is_loaded(row, mtp)) weights.slot(row.parameter) = shape_of(row, held_format(row));
   }
   return weights;
 }
 
-base::Result<Weights> Weights::load(const ModelConfig& config, const LoadPlan& plan,
+base::Result<Weights> Weights::load(const ModelConfig& config, const LoadPlan& plan, MtpChoice mtp,
                                     const tensor::Checkpoint& checkpoint, base::ThreadTeam& team,
                                     const base::Clock& clock) {
-  Weights weights = TRY(shapes_of(config, plan));
+  Weights weights = TRY(shapes_of(config, plan, mtp));
   uint64_t capacity_bytes = 0;
   uint64_t source_bytes = 0;
   for (const PlanRow& row : plan.rows) {
-    if (!is_loaded(row)) continue;
-    capacity_bytes += base::Arena::padded(held_bytes(row));
-    source_bytes += row.stored.data->size_bytes;
+    if (!is_loaded(row, mtp)) continue;
+    const Weight& weight = weights.slot(row.parameter);
+    capacity_bytes +=
+        base::Arena::padded(data_bytes(weight)) + base::Arena::padded(scale_bytes(weight));
+    source_bytes += row.stored.size_bytes();
   }
   weights.arena_ = TRY(base::Arena::create(capacity_bytes, "weights"));
   std::vector<Destination> destinations;
   destinations.reserve(plan.rows.size());
   for (const PlanRow& row : plan.rows) {
-    if (!is_loaded(row)) continue;
-    std::byte* data = weights.arena_.allocate(held_bytes(row));
-    weights.slot(row.parameter).data = data;
-    destinations.push_back({.row = &row, .data = data});
+    if (!is_loaded(row, mtp)) continue;
+    Weight& weight = weights.slot(row.parameter);
+    Destination destination{.row = &row,
+                            .format = weight.format,
+                            .data = weights.arena_.allocate(data_bytes(weight)),
+                            .scales = nullptr};
+    if (scale_bytes(weight) > 0) destination.scales = weights.arena_.allocate(scale_bytes(weight));
+    weight.data = destination.data;
+    weight.scales = destination.scales;
+    destinations.push_back(destination);
   }
   TRY(read_all(checkpoint, destinations, source_bytes, team, clock));
   return weights;
@@ -193,68 +324,13 @@ Weight& Weights::slot(const Parameter& parameter) {
   if (parameter.role == Role::kEmbedding) return embedding_;
   if (parameter.role == Role::kFinalNorm) return final_norm_;
   if (parameter.role == Role::kLmHead) return lm_head_;
-  LayerWeights& layer = layers_[static_cast<size_t>(parameter.layer)];
-  const auto expert = [&]() -> MlpWeights& {
-    const auto index = static_cast<size_t>(parameter.expert);
-    if (layer.experts.size() <= index) layer.experts.resize(index + 1);
-    return layer.experts[index];
-  };
-  switch (parameter.role) {
-    case Role::kInputNorm:
-      return layer.input_norm;
-    case Role::kPostAttentionNorm:
-      return layer.post_attention_norm;
-    case Role::kQA:
-      return layer.attention.q_a;
-    case Role::kQANorm:
-      return layer.attention.q_a_norm;
-    case Role::kQB:
-      return layer.attention.q_b;
-    case Role::kKvA:
-      return layer.attention.kv_a;
-    case Role::kKvANorm:
-      return layer.attention.kv_a_norm;
-    case Role::kKvB:
-      return layer.attention.kv_b;
-    case Role::kO:
-      return layer.attention.o;
-    case Role::kIndexQB:
-      return layer.attention.indexer.q_b;
-    case Role::kIndexK:
-      return layer.attention.indexer.k;
-    case Role::kIndexKNormWeight:
-      return layer.attention.indexer.k_norm;
-    case Role::kIndexKNormBias:
-      return layer.attention.indexer.k_norm_bias;
-    case Role::kIndexGates:
-      return layer.attention.indexer.gates;
-    case Role::kDenseGate:
-      return layer.dense.gate;
-    case Role::kDenseUp:
-      return layer.dense.up;
-    case Role::kDenseDown:
-      return layer.dense.down;
-    case Role::kRouter:
-      return layer.router;
-    case Role::kRouterBias:
-      return layer.router_bias;
-    case Role::kExpertGate:
-      return expert().gate;
-    case Role::kExpertUp:
-      return expert().up;
-    case Role::kExpertDown:
-      return expert().down;
-    case Role::kSharedGate:
-      return layer.shared.gate;
-    case Role::kSharedUp:
-      return layer.shared.up;
-    case Role::kSharedDown:
-      return layer.shared.down;
-    default:
-      break;
-  }
-  CHECK(false, "parameter without a slot");
-  return embedding_;
+  if (Weight* weight = mtp_ ? mtp_slot(*mtp_, parameter.role) : nullptr) return *weight;
+  const auto index = static_cast<size_t>(parameter.layer);
+  LayerWeights& layer = index < layers_.size() ? layers_[index] : mtp_->layer;
+  if (Weight* weight = attention_slot(layer, parameter.role)) return *weight;
+  Weight* weight = feed_forward_slot(layer, parameter);
+  CHECK(weight != nullptr, "parameter without a slot");
+  return *weight;
 }
 
 }  // namespace ingot::model

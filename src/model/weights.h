@@ -48,26 +48,41 @@ struct LayerWeights {
   MlpWeights shared;  // absent when the model has no shared expert
 };
 
-// The parameters of the main layers in memory, each once, in its stored format; norms and the
-// router's bias as f32. Immutable after loading and then safe to read from any thread.
+// The multi-token prediction layer: a decoder layer behind a projection of two normed inputs.
+struct MtpWeights {
+  Weight embedding_norm;  // [hidden] f32
+  Weight hidden_norm;     // [hidden] f32
+  Weight projection;      // [hidden, 2 * hidden], the embedding's half first
+  Weight head_norm;       // [hidden] f32
+  LayerWeights layer;
+};
+
+// Whether the MTP layer is wanted; without it there is no speculation and its memory is saved.
+enum class MtpChoice : uint8_t { kLeaveOut, kLoad };
+
+// The parameters in memory, each once, in the format of held_format. Immutable after loading and
+// then safe to read from any thread.
 class Weights {
  public:
   // Reads what the plan lists, tensor by tensor and shared out among the team, into one arena, and
-  // drops the source from the page cache on the way. The MTP layer is left out.
-  // REQUIRES: plan.check() passed.
-  // Errors: not enough memory, unreadable bytes, NaN or infinity in a tensor (named).
-  static base::Result<Weights> load(const ModelConfig& config, const LoadPlan& plan,
+  // drops the source from the page cache on the way.
+  // REQUIRES: plan.check() passed, and plan.has_mtp if the MTP layer is to be loaded.
+  // Errors: not enough memory, unreadable bytes, NaN or infinity in a tensor of values or scales
+  // (named).
+  static base::Result<Weights> load(const ModelConfig& config, const LoadPlan& plan, MtpChoice mtp,
                                     const tensor::Checkpoint& checkpoint, base::ThreadTeam& team,
                                     const base::Clock& clock);
 
   // Formats and shapes alone, without data: enough to choose kernels.
-  // Errors: a format that this build does not run.
-  static base::Result<Weights> shapes_of(const ModelConfig& config, const LoadPlan& plan);
+  static base::Result<Weights> shapes_of(const ModelConfig& config, const LoadPlan& plan,
+                                         MtpChoice mtp);
 
   const Weight& embedding() const { return embedding_; }
   const Weight& final_norm() const { return final_norm_; }
   const Weight& lm_head() const { return lm_head_; }
   const std::vector<LayerWeights>& layers() const { return layers_; }
+  // Null when it was left out.
+  const MtpWeights* mtp() const { return mtp_ ? &*mtp_ : nullptr; }
   uint64_t size_bytes() const { return arena_.used_bytes(); }
 
  private:
@@ -79,10 +94,24 @@ class Weights {
   Weight final_norm_;
   Weight lm_head_;
   std::vector<LayerWeights> layers_;
+  std::optional<MtpWeights> mtp_;
 };
 
-// Index of the first value that is NaN or infinite among f32, f16 or bf16 values.
+// The values of a vector that is held as f32.
+inline const float* f32_values(const Weight& vector) {
+  return static_cast<const float*>(vector.data);
+}
+
+// In what format a parameter is held: as stored, but vectors (norms, biases) in f32, and a
+// quantized kv_b_proj in bf16. Absorbed attention sums its keys' half over output rows, across
+// whose scales no accumulator reaches.
+kernels::WeightFormat held_format(const PlanRow& row);
+
+// Index of the first of a tensor's values, or of its scales, that is NaN or infinite. Values of
+// MXFP4 never are.
 std::optional<int64_t> find_non_finite(kernels::WeightFormat format, const void* data,
                                        int64_t count);
+std::optional<int64_t> find_non_finite_scale(kernels::WeightFormat format, const void* scales,
+                                             int64_t count);
 
 }  // namespace ingot::model

@@ -4,7 +4,9 @@
 #include <functional>
 #include <vector>
 
+#include "kernels/activations.h"
 #include "kernels/mla_attend.h"
+#include "model/kernel_selector.h"
 
 namespace ingot::model {
 namespace {
@@ -39,7 +41,6 @@ class Layout {
 }  // namespace
 
 base::Result<Workspace> Workspace::create(const ModelConfig& c, const StepLimits& limits) {
-  constexpr int64_t kEncodedBytesMax = 2;  // per value; f32 is never copied
   const int64_t rows = limits.rows;
   const int64_t team = limits.team_size;
   const int64_t intermediate =
@@ -51,9 +52,10 @@ base::Result<Workspace> Workspace::create(const ModelConfig& c, const StepLimits
   Layout layout;
   layout.add(w.hidden, rows * c.hidden_size);
   layout.add(w.normed, rows * c.hidden_size);
-  const int64_t widest_input = std::max(c.hidden_size, c.num_attention_heads * c.v_head_dim);
-  layout.add(w.encoded, rows * widest_input * kEncodedBytesMax);
-  layout.add(w.encoded_latent, rows * c.q_lora_rank * kEncodedBytesMax);
+  const int64_t widest_input = std::max(limits.mtp ? 2 * c.hidden_size : c.hidden_size,
+                                        c.num_attention_heads * c.v_head_dim);
+  layout.add(w.encoded, EncodedRows::buffer_bytes(rows, widest_input));
+  layout.add(w.encoded_latent, EncodedRows::buffer_bytes(rows, c.q_lora_rank));
   layout.add(w.rope, rows * c.qk_rope_head_dim);
   layout.add(w.q_latent, rows * c.q_lora_rank);
   layout.add(w.q, rows * c.num_attention_heads * c.qk_head_dim());
@@ -75,7 +77,7 @@ base::Result<Workspace> Workspace::create(const ModelConfig& c, const StepLimits
   }
   layout.add(w.gate, rows * intermediate);
   layout.add(w.up, rows * intermediate);
-  layout.add(w.encoded_gated, rows * intermediate * kEncodedBytesMax);
+  layout.add(w.encoded_gated, rows * kernels::encoded_row_bytes_max(intermediate));
   layout.add(w.ffn, rows * c.hidden_size);
   layout.add(w.choices, rows * c.n_routed_experts);
   layout.add(w.affinities, rows * c.n_routed_experts);
@@ -83,7 +85,8 @@ base::Result<Workspace> Workspace::create(const ModelConfig& c, const StepLimits
   layout.add(w.routing.experts, pairs);
   layout.add(w.routing.weights, pairs);
   layout.add(w.expert_gated, pairs * 2 * c.moe_intermediate_size);
-  layout.add(w.expert_encoded, pairs * c.moe_intermediate_size * kEncodedBytesMax);
+  layout.add(w.expert_encoded, pairs * kernels::encoded_row_bytes_max(c.moe_intermediate_size));
+  if (limits.mtp) layout.add(w.mtp_joined, rows * 2 * c.hidden_size);
   layout.add(w.final_hidden, limits.logit_rows * c.hidden_size);
   layout.add(w.logits, limits.logit_rows * c.vocab_size);
   w.arena = TRY(layout.allocate());

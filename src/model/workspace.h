@@ -16,6 +16,7 @@ struct StepLimits {
   int64_t logit_rows = 0;  // of them with logits
   int64_t context = 0;     // positions of one sequence
   int team_size = 1;
+  bool mtp = false;  // the MTP layer runs as well
 };
 
 // Every buffer that a step writes besides the cache, sized once at load so that no step allocates.
@@ -29,8 +30,8 @@ struct Workspace {
 
   float* hidden = nullptr;              // [rows, hidden_size], the residual stream
   float* normed = nullptr;              // [rows, hidden_size]
-  std::byte* encoded = nullptr;         // rows of the widest linear input, encoded
-  std::byte* encoded_latent = nullptr;  // rows of q_lora_rank, encoded
+  std::byte* encoded = nullptr;         // EncodedRows of the widest linear input
+  std::byte* encoded_latent = nullptr;  // EncodedRows of q_lora_rank
   float* rope = nullptr;                // [rows, qk_rope_head_dim]
 
   float* q_latent = nullptr;     // [rows, q_lora_rank]
@@ -57,6 +58,7 @@ struct Workspace {
   float* expert_gated = nullptr;       // [rows * num_experts_per_tok, 2 * moe_intermediate_size]
   std::byte* expert_encoded = nullptr;
 
+  float* mtp_joined = nullptr;    // [rows, 2 * hidden_size], only with mtp
   float* final_hidden = nullptr;  // [logit_rows, hidden_size]
   float* logits = nullptr;        // [logit_rows, vocab_size]
 };

@@ -16,10 +16,10 @@ struct Batch {
     int32_t slot = 0;            // which page table; stable while the sequence runs
     int32_t first_position = 0;  // of tokens[0]; everything before it is in the cache
     std::vector<int32_t> tokens = {};
-    int32_t num_draft_tokens = 0;      // of the tokens, the last ones that are guesses
-    std::vector<int32_t> new_pages = {};    // appended to the slot's table since the last step
-    std::vector<int32_t> logit_rows = {};   // indices into tokens whose logits are wanted
-    int32_t num_read_only_tokens = 0;  // of the tokens, the first ones, which must not write
+    int32_t num_draft_tokens = 0;          // of the tokens, the last ones that are guesses
+    std::vector<int32_t> new_pages = {};   // appended to the slot's table since the last step
+    std::vector<int32_t> logit_rows = {};  // indices into tokens whose logits are wanted
+    int32_t num_read_only_tokens = 0;      // of the tokens, the first ones, which must not write
   };
 
   std::vector<Sequence> sequences;

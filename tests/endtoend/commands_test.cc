@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <boost/json/serialize.hpp>
 #include <gtest/gtest.h>
+#include <boost/json/serialize.hpp>
 
 #include "base/scratch_directory.h"
 #include "endtoend/program.h"
@@ -29,9 +29,9 @@ class Commands : public testing::Test {
   static void SetUpTestSuite() {
     scratch_ = new base::ScratchDirectory;
     write_file(*scratch_ / "small.json", json::serialize(model::small_config()));
-    const Outcome synth = run_ingot({"synth", model(), "--config",
-                                     (*scratch_ / "small.json").string(), "--dtype", "f32",
-                                     "--seed", "5"});
+    const Outcome synth =
+        run_ingot({"synth", model(), "--config", (*scratch_ / "small.json").string(), "--dtype",
+                   "f32", "--seed", "5"});
     CHECK(synth.status == 0, synth.err);
     CHECK(synth.out.contains("parameters of random weights in f32"), synth.out);
     CHECK(synth.err.empty(), synth.err);
@@ -58,7 +58,8 @@ class Commands : public testing::Test {
   static std::vector<int64_t> generated(std::vector<std::string> options) {
     options.insert(options.begin(), {"generate", model(), "--token-ids", ids_file("[1, 2, 3]")});
     std::vector<int64_t> ids;
-    for (const auto& id : document(options).at("token_ids").as_array()) ids.push_back(id.as_int64());
+    const json::object result = document(options);
+    for (const auto& id : result.at("token_ids").as_array()) ids.push_back(id.as_int64());
     return ids;
   }
 
@@ -80,8 +81,9 @@ TEST_F(Commands, InspectExplainsAModel) {
   const Outcome text = run_ingot({"inspect", model()});
   EXPECT_EQ(text.status, 0);
   EXPECT_EQ(text.err, "");
-  for (const char* words : {"glm_moe_dsa: 3 layers (1 dense, 2 MoE), 4 experts, top 2, 1 shared, MTP",
-                            "routed experts", "f32", "config.json and tensors fit together"}) {
+  for (const char* words :
+       {"glm_moe_dsa: 3 layers (1 dense, 2 MoE), 4 experts, top 2, 1 shared, MTP", "routed experts",
+        "f32", "config.json and tensors fit together"}) {
     EXPECT_TRUE(text.out.contains(words)) << words << "\n" << text.out;
   }
   const json::object result = document({"inspect", model()});
@@ -118,7 +120,8 @@ TEST_F(Commands, InspectShowsKernels) {
   const json::array& kernels = result.at("kernels").as_array();
   ASSERT_FALSE(kernels.empty());
   for (const json::value& kernel : kernels) {
-    for (const char* key : {"operation", "formats", "shape", "kernel", "target", "tuning", "uses"}) {
+    for (const char* key :
+         {"operation", "formats", "shape", "kernel", "target", "tuning", "uses"}) {
       EXPECT_TRUE(kernel.as_object().contains(key)) << key;
     }
   }
@@ -191,15 +194,16 @@ TEST_F(Commands, ScoreWritesAFileForEachOfSeveralSequences) {
 TEST_F(Commands, ThreadsChangeNoBit) {
   const std::string ids = ids_file("[7, 3, 150, 3, 9, 20, 41, 5, 77, 1, 2, 3, 4, 5]");
   for (const char* threads : {"1", "2", "5"}) {
-    const std::string logits = path(threads);
-    const json::object result = document(
-        {"score", model(), "--token-ids", ids, "--logits", logits, "--threads", threads});
-    EXPECT_EQ(std::to_string(result.at("provenance").as_object().at("threads").as_int64()), threads);
-    EXPECT_TRUE(contents(logits) == contents(path("1"))) << threads;
+    const std::string logits = (*scratch_ / (std::string(threads) + ".npy")).string();
+    const json::object result =
+        document({"score", model(), "--token-ids", ids, "--logits", logits, "--threads", threads});
+    EXPECT_EQ(std::to_string(result.at("provenance").as_object().at("threads").as_int64()),
+              threads);
+    EXPECT_TRUE(contents(logits) == contents(path("1.npy"))) << threads;
   }
-  document({"score", model(), "--token-ids", ids, "--logits", path("by variable")},
+  document({"score", model(), "--token-ids", ids, "--logits", path("by variable.npy")},
            {.environment = {{"INGOT_THREADS", "3"}}});
-  EXPECT_TRUE(contents(path("by variable")) == contents(path("1")));
+  EXPECT_TRUE(contents(path("by variable.npy")) == contents(path("1.npy")));
 }
 
 TEST_F(Commands, TargetsAgree) {
@@ -217,8 +221,8 @@ TEST_F(Commands, TargetsAgree) {
 }
 
 TEST_F(Commands, GenerateReportsWhatItDid) {
-  const json::object result = document(
-      {"generate", model(), "--token-ids", ids_file("[1, 2, 3]"), "--max-tokens", "5"});
+  const json::object result =
+      document({"generate", model(), "--token-ids", ids_file("[1, 2, 3]"), "--max-tokens", "5"});
   EXPECT_EQ(result.at("schema"), "ingot.generate/1");
   EXPECT_EQ(result.at("token_ids").as_array().size(), 5U);
   EXPECT_TRUE(result.at("text").is_null());
@@ -230,8 +234,8 @@ TEST_F(Commands, GenerateReportsWhatItDid) {
   EXPECT_EQ(usage.at("draft_tokens"), 0);
   EXPECT_EQ(usage.at("accepted_tokens"), 0);
   EXPECT_EQ(result.at("timings").as_object().size(), 4U);
-  const Outcome text = run_ingot(
-      {"generate", model(), "--token-ids", path("ids.json"), "--max-tokens", "5"});
+  const Outcome text =
+      run_ingot({"generate", model(), "--token-ids", path("ids.json"), "--max-tokens", "5"});
   EXPECT_EQ(text.status, 0);
   EXPECT_EQ(std::ranges::count(text.out, ' '), 4) << text.out;
   EXPECT_TRUE(text.err.contains("3 prompt tokens")) << text.err;

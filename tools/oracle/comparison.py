@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+import glm_oracle
+
+ARGMAX_GAP_MIN = 1e-3
 LOGIT_SCALE = 5.0       # the tolerance is stated for logits of about this size
 
 
@@ -36,6 +39,25 @@ def scaled_difference(got, want, num_rows):
     return difference, difference / max(1.0, float(np.abs(want).max()) / LOGIT_SCALE)
 
 
+def run_oracle_draft(model, ids, hidden, logits, count):
+    """Drafts `count` tokens behind the greedy one; hidden, logits: what `forward(ids)` returned."""
+    next_id = int(logits[-1].argmax())
+    return model.draft(ids[1:] + [next_id], hidden, list(range(len(ids))), count)
+
+
+def num_sure_drafts(model, logits, gap_min):
+    """How many of the tokens that the oracle drafted last nothing close decided."""
+    last_gap = float(glm_oracle.boundary_gap(np.sort(logits[-1])[::-1], 1))
+    gaps = [*model.draft_index_gap.values(), *model.draft_router_gap.values()]
+    if (comparable_rows(model, gap_min) < len(logits) or last_gap <= ARGMAX_GAP_MIN
+            or min(gaps, default=math.inf) <= gap_min):
+        return 0
+    for i, gap in enumerate(model.argmax_gap):
+        if gap <= ARGMAX_GAP_MIN:
+            return i
+    return len(model.argmax_gap)
+
+
 class Engine:
     """The `ingot` binary, run once a call.  Raises RuntimeError with what it printed."""
 
@@ -59,6 +81,8 @@ class Engine:
             drafts = json.loads(run.stdout)["draft"] if draft_tokens else None
             if single:
                 return [np.load(out)], [drafts] if draft_tokens else None
+            if drafts is not None and len(drafts) != len(sequences):
+                raise RuntimeError(f"{len(drafts)} lists of drafts, {len(sequences)} sequences")
             files = sorted(out.glob("*.npy"), key=_number_in_name)
             return [np.load(path) for path in files], drafts
 

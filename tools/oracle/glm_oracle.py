@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Numpy oracle of the glm_moe_dsa forward pass, float64: slow, plain, independent of the engine.
+"""Numpy oracle of the forward pass and the MTP chain of glm_moe_dsa, glm4_moe_lite, deepseek_v3
+and deepseek_v32, float64: slow, plain, independent of the engine.
 
-    glm_oracle.py selftest            naive == absorbed == incremental, index sharing, gaps
+    glm_oracle.py selftest            naive == absorbed == incremental, index sharing, YaRN, gaps
     glm_oracle.py write DIR [SEED]    config.json, model.safetensors, logits.npy, expected.json
 
 A config is the dictionary of a published config.json: `indexer_types`, `index_topk_pattern` or the
-frequency rule, `rope_parameters` or a top-level `rope_theta`.  The model keeps, for every position,
+frequency rule, `rope_parameters` or a top-level `rope_theta` with `rope_scaling`.  Without
+`index_topk` the model has no indexer and attention is dense.  The model keeps, for every position,
 how near each discrete decision (index selection, expert choice) was to falling the other way:
 an engine in float32 can be held to the same decisions only where that gap is larger than its error.
 
-Not covered: YaRN, several sequences at once, quantized weights.
+Not covered: several sequences at once, quantized weights.
 """
 import json
 import math
@@ -18,6 +20,8 @@ import struct
 import sys
 
 import numpy as np
+
+from rope import Rope
 
 # ------------------------------------------------------------------------------- config and shapes
 
@@ -153,23 +157,6 @@ def silu(x):
     return x / (1.0 + np.exp(-x))
 
 
-def rope(x, positions, theta, interleave):
-    """Rotates x [..., d]; positions broadcast to x.shape[:-1]."""
-    d = x.shape[-1]
-    inverse_frequency = theta ** (-np.arange(0, d, 2, dtype=np.float64) / d)
-    angle = np.asarray(positions, np.float64)[..., None] * inverse_frequency
-    cos, sin = np.cos(angle).astype(x.dtype), np.sin(angle).astype(x.dtype)
-    y = np.empty_like(x)
-    if interleave:
-        a, b = x[..., 0::2], x[..., 1::2]
-        y[..., 0::2], y[..., 1::2] = a * cos - b * sin, a * sin + b * cos
-    else:
-        half = d // 2
-        a, b = x[..., :half], x[..., half:]
-        y[..., :half], y[..., half:] = a * cos - b * sin, a * sin + b * cos
-    return y
-
-
 def softmax(x):
     e = np.exp(x - x.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
@@ -191,6 +178,7 @@ class Glm:
     latent_eps: epsilon of q_a_layernorm and kv_a_layernorm, rms_norm_eps unless given.
     index_gap, router_gap: {position: smallest gap of any main layer};
     draft_index_gap, draft_router_gap: the same of the MTP layer, argmax_gap of each drafted token.
+    draft_hidden: what each pass of `draft` made of its rows, after shared_head.norm.
     """
 
     def __init__(self, config, weights, absorbed=True, latent_eps=None, k_norm_eps=1e-6):
@@ -199,8 +187,7 @@ class Glm:
         self.latent_eps = self.eps if latent_eps is None else latent_eps
         self.k_norm_eps = k_norm_eps
         self.types = indexer_types(config)
-        rope_parameters = config.get("rope_parameters") or {}
-        self.theta = rope_parameters.get("rope_theta", config.get("rope_theta"))
+        self.rope = Rope(config)
         num_caches = config["num_hidden_layers"] + config["num_nextn_predict_layers"]
         latent_dim = config["kv_lora_rank"] + config["qk_rope_head_dim"]
         self.latents = [np.zeros((0, latent_dim)) for _ in range(num_caches)]
@@ -209,6 +196,7 @@ class Glm:
         self.selected = {}      # layer -> per token of the last call: sorted cache rows
         self.index_gap, self.router_gap = {}, {}
         self.draft_index_gap, self.draft_router_gap, self.argmax_gap = {}, {}, []
+        self.draft_hidden = []
 
     def _note_gap(self, kind, layer, positions, gaps):
         main = layer < self.c["num_hidden_layers"]
@@ -228,8 +216,8 @@ class Glm:
         k = layernorm(x @ w[prefix + "wk.weight"].T, w[prefix + "k_norm.weight"],
                       w[prefix + "k_norm.bias"], self.k_norm_eps)
         # The indexer rotates the FIRST r values; the attention below rotates the LAST r.
-        q[..., :r] = rope(q[..., :r], positions[:, None], self.theta, interleave)
-        k[..., :r] = rope(k[..., :r], positions, self.theta, interleave)
+        q[..., :r] = self.rope.rotate(q[..., :r], positions[:, None], interleave)
+        k[..., :r] = self.rope.rotate(k[..., :r], positions, interleave)
         self.index_keys[i] = np.concatenate([self.index_keys[i], k])
         head_weight = (x @ w[prefix + "weights_proj.weight"].T) * heads ** -0.5 * d ** -0.5
         relu = np.maximum(np.einsum("thd,sd->ths", q, self.index_keys[i]), 0.0)
@@ -246,7 +234,7 @@ class Glm:
         return selected
 
     def _select(self, i, x, qr, positions, inherited):
-        if self.types[0] == "none":
+        if self.types[0] == "none":     # dense: everything up to the token itself
             base = len(self.latents[i]) - len(x)
             return [np.arange(base + t + 1) for t in range(len(x))]
         if i >= self.c["num_hidden_layers"]:
@@ -264,16 +252,16 @@ class Glm:
         qr = rms(x @ w[prefix + "q_a_proj.weight"].T, w[prefix + "q_a_layernorm.weight"],
                  self.latent_eps)
         q = (qr @ w[prefix + "q_b_proj.weight"].T).reshape(-1, heads, nope + r)
-        q_nope, q_rope = q[..., :nope], rope(q[..., nope:], positions[:, None], self.theta,
-                                             interleave)
+        q_nope = q[..., :nope]
+        q_rope = self.rope.rotate(q[..., nope:], positions[:, None], interleave)
         kv = x @ w[prefix + "kv_a_proj_with_mqa.weight"].T
         latent = rms(kv[:, :rank], w[prefix + "kv_a_layernorm.weight"], self.latent_eps)
-        k_rope = rope(kv[:, rank:], positions, self.theta, interleave)
+        k_rope = self.rope.rotate(kv[:, rank:], positions, interleave)
         self.latents[i] = np.concatenate([self.latents[i], np.concatenate([latent, k_rope], -1)])
         selected = self._select(i, x, qr, positions, inherited)
         kv_b = w[prefix + "kv_b_proj.weight"].reshape(heads, nope + value, rank)
         w_key, w_value = kv_b[:, :nope], kv_b[:, nope:]
-        scale = (nope + r) ** -0.5
+        scale = (nope + r) ** -0.5 * self.rope.softmax_factor
         out = np.zeros((len(x), heads, value))
         for t in range(len(x)):
             rows = self.latents[i][selected[t]]
@@ -368,10 +356,11 @@ class Glm:
         """next_ids[t] is the token at positions[t] + 1; drafts `count` tokens behind the last."""
         y, logits, selected = self.mtp(next_ids, hidden, positions)
         self.selected[self.c["num_hidden_layers"]] = selected
-        out = [self._argmax(logits[-1])]
+        out, self.draft_hidden = [self._argmax(logits[-1])], [y]
         shared = [selected[-1]] if self.c.get("index_share_for_mtp_iteration") else None
         for k in range(1, count):
             y, logits, _ = self.mtp([out[-1]], y[-1:], [positions[-1] + k], shared)
+            self.draft_hidden.append(y)
             out.append(self._argmax(logits[-1]))
         return out
 
@@ -434,11 +423,17 @@ def selftest():
     steps = np.concatenate([model.forward(ids[:9])[1]] + [model.forward([t])[1] for t in ids[9:]])
     dense = Glm(dict(config, index_topk=64), weights).forward(ids)[1]
     no_indexer = Glm(dict(config, index_topk=None), weights).forward(ids)[1]
+    yarn_config = dict(config, rope_parameters=dict(
+        rope_theta=10000.0, rope_type="yarn", factor=4.0, original_max_position_embeddings=16,
+        mscale=1.0, mscale_all_dim=0.5))
+    yarn = Glm(yarn_config, weights).forward(ids)[1]
+    yarn_naive = Glm(yarn_config, weights, absorbed=False).forward(ids)[1]
     print("|logit|", abs(absorbed).max())
     differences = {"naive vs absorbed": abs(absorbed - naive).max(),
                    "prefill vs incremental": abs(absorbed - steps).max(),
                    "first 6 rows vs dense": abs(absorbed[:6] - dense[:6]).max(),
-                   "all selected vs no indexer": abs(dense - no_indexer).max()}
+                   "all selected vs no indexer": abs(dense - no_indexer).max(),
+                   "YaRN, naive vs absorbed": abs(yarn - yarn_naive).max()}
     for name, difference in differences.items():
         print(f"{name}: {difference:.1e}")
     print("later rows vs dense (must differ):", abs(absorbed[6:] - dense[6:]).max())
@@ -446,6 +441,11 @@ def selftest():
                    index_skip_topk_offset=3)
     full = [i for i, kind in enumerate(indexer_types(glm_5_2)) if kind == "full"]
     print("GLM-5.2 full layers:", full)
+    print("with YaRN logits change by", abs(absorbed - yarn).max())
+    deepseek = Rope(dict(qk_rope_head_dim=64, rope_theta=10000, rope_scaling=dict(
+        type="yarn", factor=40, beta_fast=32, beta_slow=1, mscale=1.0, mscale_all_dim=1.0,
+        original_max_position_embeddings=4096)))
+    print("DeepSeek-V3: softmax factor", deepseek.softmax_factor, "magnitude", deepseek.magnitude)
     small_eps = Glm(config, weights, latent_eps=1e-6).forward(ids)[1]
     print("latent eps 1e-5 vs 1e-6 changes logits by", abs(absorbed - small_eps).max())
     print("smallest gaps: index", min(model.index_gap.values()), "router",
