@@ -57,8 +57,10 @@ std::optional<uint64_t> memory_left_in(const std::string& group) {
   if (!limit || !charged) return std::nullopt;
   // Clean page cache is charged to the group, but given up before anything fails.
   uint64_t reclaimable = 0;
-  if (const auto text = field(group + "/memory.stat", "inactive_file")) {
-    std::istringstream(*text) >> reclaimable;
+  for (const char* kind : {"inactive_file", "active_file", "slab_reclaimable"}) {
+    uint64_t bytes = 0;
+    if (const auto text = field(group + "/memory.stat", kind)) std::istringstream(*text) >> bytes;
+    reclaimable += bytes;
   }
   const uint64_t used = *charged - std::min(*charged, reclaimable);
   return *limit - std::min(*limit, used);

@@ -13,7 +13,10 @@ json::object result_document(std::string_view name, const ProvenanceInputs& inpu
   provenance["build"] = fmt::format("{} {} {}", build.version, build.build_type, build.compiler);
   provenance["processor"] = processor_name();
   provenance["threads"] = inputs.threads;
-  if (!inputs.target.empty()) provenance["target"] = inputs.target;
+  const Arithmetic& arithmetic = inputs.arithmetic;
+  if (!arithmetic.target.empty()) provenance["target"] = arithmetic.target;
+  if (!arithmetic.activations.empty()) provenance["activations"] = arithmetic.activations;
+  if (!arithmetic.kv_dtype.empty()) provenance["kv_dtype"] = arithmetic.kv_dtype;
   if (!inputs.model_hash.empty()) provenance["model_hash"] = inputs.model_hash;
   if (inputs.seed) provenance["seed"] = *inputs.seed;
   provenance["time"] = utc_timestamp();

@@ -9,10 +9,17 @@
 
 namespace ingot::base {
 
+// How numbers were multiplied and kept; empty where no model ran.
+struct Arithmetic {
+  std::string target;       // highest instruction set that kernels could use
+  std::string activations;  // types in which linear layers multiplied, "bf16" or "bf16, int8"
+  std::string kv_dtype;     // type of the key-value cache
+};
+
 struct ProvenanceInputs {
   std::string model_hash;  // XXH3 over config and tensor headers; empty when no model was used
   int threads = 0;
-  std::string target;  // instruction set of the kernels; empty when none ran
+  Arithmetic arithmetic = {};
   std::optional<uint64_t> seed;
 };
 

@@ -1,6 +1,7 @@
 #include "base/thread_team.h"
 
 #include <algorithm>
+#include <system_error>
 
 #include "base/check.h"
 
@@ -36,21 +37,44 @@ IndexRange share_of(int64_t count, int member, int size, int64_t grain) {
   return {std::min(first * grain, count), std::min(last * grain, count)};
 }
 
-ThreadTeam::ThreadTeam(int size) : size_(size) {
-  CHECK(size >= 1);
-  threads_.reserve(static_cast<size_t>(size - 1));
-  for (int member = 1; member < size; ++member) {
-    threads_.emplace_back([this, member] { serve(member); });
-  }
+Result<std::unique_ptr<ThreadTeam>> ThreadTeam::create(int size) {
+  std::unique_ptr<ThreadTeam> team(new ThreadTeam(size, NotStarted{}));
+  TRY(team->start());
+  return team;
 }
 
-ThreadTeam::~ThreadTeam() {
+ThreadTeam::ThreadTeam(int size) : size_(size) {
+  const Status started = start();
+  CHECK(started.has_value(), started ? "" : started.error().message);
+}
+
+Status ThreadTeam::start() {
+  CHECK(size_ >= 1);
+  threads_.reserve(static_cast<size_t>(size_ - 1));
+  try {
+    for (int member = 1; member < size_; ++member) {
+      threads_.emplace_back([this, member] { serve(member); });
+    }
+  } catch (const std::system_error& failure) {
+    const size_t started = threads_.size() + 1;
+    stop();
+    return error("cannot start {} threads, only {}: {}; ask for fewer with --threads", size_,
+                 started, failure.what());
+  }
+  return {};
+}
+
+// Joins what runs, also when not every thread could be started.
+void ThreadTeam::stop() {
   stopping_.store(true, std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();
+  threads_.clear();
 }
 
-void ThreadTeam::run_erased(Call call, const void* target) {
+ThreadTeam::~ThreadTeam() { stop(); }
+
+void ThreadTeam::run_erased(Call call, const void* target) noexcept {
   call_ = call;
   target_ = target;
   epoch_.fetch_add(1, std::memory_order_release);
@@ -59,7 +83,7 @@ void ThreadTeam::run_erased(Call call, const void* target) {
   barrier();
 }
 
-void ThreadTeam::serve(int member) {
+void ThreadTeam::serve(int member) noexcept {
   uint32_t seen = 0;
   while (true) {
     wait_for_change(epoch_, seen);

@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/result.h"
+
 namespace ingot::base {
 
 // Half-open range of indices.
@@ -25,7 +27,11 @@ IndexRange share_of(int64_t count, int member, int size, int64_t grain = 1);
 // One thread at a time may call run(); barrier() is for members inside run().
 class ThreadTeam {
  public:
+  // Errors: the system refuses so many threads.
   // REQUIRES: size >= 1.
+  static Result<std::unique_ptr<ThreadTeam>> create(int size);
+
+  // As create(), where running out of threads is a bug.
   explicit ThreadTeam(int size);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -47,8 +53,12 @@ class ThreadTeam {
  private:
   using Call = void (*)(const void* target, int member);
 
-  void run_erased(Call call, const void* target);
-  void serve(int member);
+  struct NotStarted {};
+  ThreadTeam(int size, NotStarted) : size_(size) {}
+  Status start();
+  void stop();
+  void run_erased(Call call, const void* target) noexcept;
+  void serve(int member) noexcept;
 
   const int size_;
   Call call_ = nullptr;

@@ -125,7 +125,7 @@ Command add_generate(CLI::App& program) {
   app->add_option("--token-ids", options->token_ids, "JSON file with an array of token ids")
       ->required();
   app->add_option("--max-tokens", options->max_tokens, "Most tokens to generate")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24))
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
       ->capture_default_str();
   app->add_option("--temperature", options->sampling.temperature,
                   "0 takes the most likely token; otherwise draws after dividing logits by it")

@@ -24,11 +24,10 @@ size_t decoded(const engine::Generation& generation) {
 
 void print_json(const engine::Generation& generation, const GenerateOptions& options,
                 size_t prompt_tokens, const engine::LoadedModel& model, int threads) {
-  json::object document =
-      base::result_document("generate", {.model_hash = model.hash(),
-                                         .threads = threads,
-                                         .target = std::string(name(model.target())),
-                                         .seed = options.sampling.seed});
+  json::object document = base::result_document("generate", {.model_hash = model.hash(),
+                                                             .threads = threads,
+                                                             .arithmetic = model.arithmetic(),
+                                                             .seed = options.sampling.seed});
   json::array ids;
   for (const int32_t id : generation.token_ids) ids.emplace_back(id);
   const size_t completion_tokens = generation.token_ids.size();

@@ -90,17 +90,33 @@ base::Result<Subject> open_subject(const InspectOptions& options) {
   return subject;
 }
 
+// Adds a finding when a plan without errors has a use that no kernel of this build takes, and the
+// ledger when it is wanted. The ledger is of the main layers, the MTP layer runs only for drafts.
 base::Status choose_kernels(Subject& subject, const CommonOptions& common,
                             const InspectOptions& options) {
-  if (!subject.plan) return base::error("--kernels needs the weights, and only a config is here");
-  const engine::ExecutorOptions numeric = TRY(executor_options(common, options.model));
+  if (!subject.plan) {
+    if (!options.kernels) return {};
+    return base::error(
+        "--kernels needs tensor headers, and only a config is here; name a directory with weights");
+  }
+  model::LoadPlan& plan = *subject.plan;
+  if (!plan.check()) return {};
+  engine::ExecutorOptions executor = TRY(executor_options(common, options.model));
+  executor.mtp = plan.has_mtp ? model::MtpChoice::kLoad : model::MtpChoice::kLeaveOut;
+  const auto choices = engine::choose_kernels(subject.config, plan, executor);
+  if (!choices) {
+    plan.findings.push_back({.severity = Severity::kError,
+                             .code = "no_kernel",
+                             .subject = options.model.model.string(),
+                             .message = choices.error().message,
+                             .remedy = "choose other numeric options or another checkpoint"});
+    return {};
+  }
+  if (!options.kernels) return {};
   const model::Weights weights =
-      TRY(model::Weights::shapes_of(subject.config, *subject.plan, model::MtpChoice::kLeaveOut));
-  const kernels::CacheType cache = engine::choose_cache_type(numeric.numeric.kv_type, weights);
-  const model::Transformer transformer = TRY(model::Transformer::create(
-      subject.config, weights,
-      {.target = numeric.target, .activations = numeric.numeric.activations, .cache = cache}));
-  subject.ledger = transformer.ledger();
+      TRY(model::Weights::shapes_of(subject.config, plan, model::MtpChoice::kLeaveOut));
+  subject.ledger = TRY(model::Transformer::create(subject.config, weights, *choices))
+  .ledger();
   return {};
 }
 
@@ -234,7 +250,7 @@ json::array ledger_json(const kernels::Ledger& ledger) {
 
 void print_json(const Subject& subject, int threads) {
   const model::ModelConfig& c = subject.config;
-  base::ProvenanceInputs inputs{.threads = threads, .target = {}, .seed = {}};
+  base::ProvenanceInputs inputs{.threads = threads, .seed = {}};
   if (subject.checkpoint) {
     inputs.model_hash = model::model_hash(subject.config_text, *subject.checkpoint);
   }
@@ -265,8 +281,8 @@ void print_json(const Subject& subject, int threads) {
 
 base::Result<int> inspect(const CommonOptions& common, const InspectOptions& options) {
   Subject subject = TRY(open_subject(options));
+  TRY(choose_kernels(subject, common, options));
   const bool loads = !subject.plan || subject.plan->check().has_value();
-  if (options.kernels && loads) TRY(choose_kernels(subject, common, options));
   if (common.json) {
     print_json(subject, thread_count(common));
   } else {

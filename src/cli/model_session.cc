@@ -66,7 +66,7 @@ base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& co
   if (draft_tokens > 0) executor.mtp = model::MtpChoice::kLoad;
   auto session = std::make_unique<ModelSession>();
   session->sequences = std::move(ids.sequences);
-  session->team = std::make_unique<base::ThreadTeam>(thread_count(common));
+  session->team = TRY(base::ThreadTeam::create(thread_count(common)));
   session->model =
       TRY(engine::LoadedModel::load(options.model, executor, *session->team, session->clock));
   for (const std::string& note : session->model->notes()) base::log_info(note);

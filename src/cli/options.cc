@@ -31,7 +31,6 @@ base::Result<engine::ExecutorOptions> executor_options(const CommonOptions& comm
   result.numeric.activations = activation_choice(options.activations);
   result.numeric.kv_type = kv_type(options.kv_dtype);
   result.target = TRY(kernels::usable_target(common.targets));
-  result.threads = thread_count(common);
   return result;
 }
 

@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
@@ -9,7 +7,6 @@
 #include "base/provenance.h"
 #include "cli/model_session.h"
 #include "cli/options.h"
-#include "engine/sampler.h"
 #include "engine/score.h"
 #include "tensor/npy.h"
 
@@ -18,30 +15,6 @@ namespace {
 
 namespace json = base::json;
 using engine::SequenceScore;
-
-constexpr size_t kTopTokens = 5;
-
-struct TopToken {
-  int32_t id;
-  float logit;
-  double logprob;
-};
-
-std::vector<TopToken> top_tokens(const std::vector<float>& logits) {
-  std::vector<int32_t> ids(logits.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  const size_t count = std::min(kTopTokens, ids.size());
-  const auto value = [&](int32_t id) { return logits[static_cast<size_t>(id)]; };
-  std::partial_sort(
-      ids.begin(), ids.begin() + static_cast<ptrdiff_t>(count), ids.end(),
-      [&](int32_t a, int32_t b) { return value(a) > value(b) || (value(a) == value(b) && a < b); });
-  const double normalizer = engine::log_sum_exp(logits);
-  std::vector<TopToken> top;
-  for (size_t i = 0; i < count; ++i) {
-    top.push_back({ids[i], value(ids[i]), value(ids[i]) - normalizer});
-  }
-  return top;
-}
 
 // Writes logits as one .npy file, or as a directory of them when there are several sequences.
 class LogitFiles {
@@ -96,7 +69,7 @@ json::object sequence_json(const SequenceScore& score) {
   object["num_tokens"] = score.num_tokens;
   add_likelihood(object, score.nll());
   json::array top;
-  for (const TopToken& token : top_tokens(score.last_logits)) {
+  for (const engine::NextToken& token : score.next_tokens) {
     top.push_back(
         json::object{{"id", token.id}, {"logit", token.logit}, {"logprob", token.logprob}});
   }
@@ -127,11 +100,10 @@ std::optional<double> mean_nll(const std::vector<SequenceScore>& scores) {
 
 void print_json(const std::vector<SequenceScore>& scores, const engine::LoadedModel& model,
                 int threads) {
-  json::object document =
-      base::result_document("score", {.model_hash = model.hash(),
-                                      .threads = threads,
-                                      .target = std::string(name(model.target())),
-                                      .seed = {}});
+  json::object document = base::result_document("score", {.model_hash = model.hash(),
+                                                          .threads = threads,
+                                                          .arithmetic = model.arithmetic(),
+                                                          .seed = {}});
   int64_t num_tokens = 0;
   json::array sequences;
   for (const SequenceScore& score : scores) {
@@ -153,7 +125,7 @@ void print_text(const std::vector<SequenceScore>& scores) {
       fmt::print(", {:.4f} nats a token, perplexity {:.4f}", *nll, std::exp(*nll));
     }
     fmt::print("\n  next token    logit  probability\n");
-    for (const TopToken& token : top_tokens(score.last_logits)) {
+    for (const engine::NextToken& token : score.next_tokens) {
       fmt::print("  {:>10} {:>8.4f} {:>11.4f}%\n", token.id, token.logit,
                  100 * std::exp(token.logprob));
     }

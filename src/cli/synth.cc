@@ -36,14 +36,14 @@ base::Result<int> synth(const CommonOptions& common, const SynthOptions& options
       options.config));
   const auto dtype = options.dtype == "f32" ? tensor::DType::kF32 : tensor::DType::kBF16;
   const base::SystemClock clock;
-  base::ThreadTeam team(thread_count(common));
-  TRY(model::write_synthetic_checkpoint(options.destination, config, dtype, options.seed, team,
+  const auto team = TRY(base::ThreadTeam::create(thread_count(common)));
+  TRY(model::write_synthetic_checkpoint(options.destination, config, dtype, options.seed, *team,
                                         clock));
   const model::ModelConfig written = TRY(model::load_model_config(options.destination));
   const int64_t parameters = model::inspect_config(written).parameters;
   if (common.json) {
-    json::object document = base::result_document(
-        "synth", {.threads = thread_count(common), .target = {}, .seed = options.seed});
+    json::object document =
+        base::result_document("synth", {.threads = thread_count(common), .seed = options.seed});
     document["destination"] = options.destination.string();
     document["parameters"] = parameters;
     document["dtype"] = options.dtype;

@@ -60,12 +60,7 @@ base::Result<Generation> generate(ModelExecutor& executor, const GenerationReque
     if (draws) sequence.logit_rows = {static_cast<int32_t>(count) - 1};
     const std::span<const float> logits = executor.forward(batch);
     if (!draws) continue;
-    if (!std::ranges::all_of(logits, [](float v) { return std::isfinite(v); })) {
-      return base::error(
-          "the logits after token {} are not finite; the weights overflow in this "
-          "arithmetic, try --activations f32",
-          computed - 1);
-    }
+    TRY(check_finite(logits, fmt::format("after token {}", computed - 1)));
     const auto position = static_cast<int64_t>(result.token_ids.size());
     const int32_t token = sample(logits, request.sampling, position);
     const base::Instant now = clock.now();

@@ -37,7 +37,7 @@ TEST(Generation, GreedyContinuesAsScoreSays) {
   EXPECT_EQ(generation.finish_reason, FinishReason::kLength);
   std::vector<int32_t> known = request.prompt;
   for (const int32_t token : generation.token_ids) {
-    EXPECT_EQ(argmax(score_with(model, {known}).front().last_logits), token);
+    EXPECT_EQ(score_with(model, {known}).front().next_tokens.front().id, token);
     known.push_back(token);
   }
 }
@@ -85,8 +85,24 @@ TEST(Score, AddsUpWhatTheLogitsSay) {
       sum += log_sum_exp(row) - row[static_cast<size_t>(sequences[s][i + 1])];
     }
     EXPECT_DOUBLE_EQ(scores[s].nll_sum, sum);
-    EXPECT_TRUE(std::ranges::equal(scores[s].last_logits, std::span(logits[s]).last(64)));
+    const auto best = likeliest(std::span(logits[s]).last(64), kNextTokens);
+    ASSERT_EQ(scores[s].next_tokens.size(), kNextTokens);
+    for (size_t i = 0; i < kNextTokens; ++i) {
+      EXPECT_EQ(scores[s].next_tokens[i].id, best[i].id);
+      EXPECT_EQ(scores[s].next_tokens[i].logprob, best[i].logprob);
+    }
   }
+}
+
+TEST(Score, LikeliestTokensAreInOrder) {
+  const std::vector<float> logits = {1, 3, 3, -2, 2};
+  const auto best = likeliest(logits, 3);
+  ASSERT_EQ(best.size(), 3u);
+  EXPECT_EQ(best[0].id, 1);
+  EXPECT_EQ(best[1].id, 2);
+  EXPECT_EQ(best[2].id, 4);
+  EXPECT_DOUBLE_EQ(best[0].logprob, 3 - log_sum_exp(logits));
+  EXPECT_EQ(likeliest(logits, 100).size(), 5u);
 }
 
 TEST(Score, AFailingSinkEndsIt) {

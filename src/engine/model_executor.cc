@@ -38,6 +38,18 @@ CacheType choose_cache_type(NumericOptions::KvType choice, const model::Weights&
   return format == kernels::WeightFormat::kF32 ? CacheType::kF32 : CacheType::kBF16;
 }
 
+base::Result<model::TransformerOptions> choose_kernels(const model::ModelConfig& config,
+                                                       const model::LoadPlan& plan,
+                                                       const ExecutorOptions& options) {
+  const model::Weights shapes = TRY(model::Weights::shapes_of(config, plan, options.mtp));
+  const model::TransformerOptions choices{
+      .target = options.target,
+      .activations = options.numeric.activations,
+      .cache = choose_cache_type(options.numeric.kv_type, shapes)};
+  TRY(model::Transformer::create(config, shapes, choices));
+  return choices;
+}
+
 base::Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::filesystem::path& directory,
                                                              const ExecutorOptions& options,
                                                              base::ThreadTeam& team,
@@ -57,25 +69,27 @@ base::Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::filesyst
         "drafting off or get the complete checkpoint",
         directory.string());
   }
+  const model::TransformerOptions choices = TRY(choose_kernels(loaded->config_, plan, options));
   loaded->weights_ = std::make_unique<model::Weights>(
       TRY(model::Weights::load(loaded->config_, plan, options.mtp, checkpoint, team, clock)));
-  loaded->cache_type_ = choose_cache_type(options.numeric.kv_type, *loaded->weights_);
+  loaded->cache_type_ = choices.cache;
   loaded->transformer_ = std::make_unique<model::Transformer>(
-      TRY(model::Transformer::create(loaded->config_, *loaded->weights_,
-                                     {.target = options.target,
-                                      .activations = options.numeric.activations,
-                                      .cache = loaded->cache_type_})));
+      TRY(model::Transformer::create(loaded->config_, *loaded->weights_, choices)));
   loaded->target_ = options.target;
   loaded->hash_ = model::model_hash(config_text, checkpoint);
-  for (const model::Finding& finding : plan.findings) {
-    if (finding.severity == model::Severity::kNote) loaded->notes_.push_back(finding.line());
-  }
+  loaded->notes_ = model::summarize(plan.findings);
   if (multiplies_in_int8_unasked(plan, options.numeric)) {
     loaded->notes_.emplace_back(
         "MXFP4 layers multiply in int8 with a scale per 32 activations; --activations bf16 or f32 "
         "avoids that rounding");
   }
   return loaded;
+}
+
+base::Arithmetic LoadedModel::arithmetic() const {
+  return {.target = std::string(name(target_)),
+          .activations = transformer_->activations(),
+          .kv_dtype = std::string(name(cache_type_))};
 }
 
 base::Result<std::unique_ptr<ModelExecutor>> ModelExecutor::create(
@@ -207,9 +221,8 @@ void ModelExecutor::keep_last_rows() {
   }
 }
 
-std::vector<std::vector<int32_t>> ModelExecutor::draft(std::span<const DraftStart> starts,
-                                                       int32_t count,
-                                                       const model::ForwardObserver* observer) {
+base::Result<std::vector<std::vector<int32_t>>> ModelExecutor::draft(
+    std::span<const DraftStart> starts, int32_t count, const model::ForwardObserver* observer) {
   CHECK(has_mtp(), "drafts need the MTP layer");
   CHECK(static_cast<int64_t>(starts.size()) <=
         std::min(capacity_.logit_rows, capacity_.step_tokens));
@@ -235,7 +248,9 @@ std::vector<std::vector<int32_t>> ModelExecutor::draft(std::span<const DraftStar
                                        *workspace_, observer);
     });
     for (size_t i = 0; i < starts.size(); ++i) {
-      drafts[i].push_back(argmax({workspace_->logits + i * vocabulary, vocabulary}));
+      const std::span<const float> logits(workspace_->logits + i * vocabulary, vocabulary);
+      TRY(check_finite(logits, "of a draft"));
+      drafts[i].push_back(argmax(logits));
     }
   }
   return drafts;
@@ -249,6 +264,7 @@ void ModelExecutor::append_draft_row(const DraftStart& start, int32_t token, int
   CHECK(first >= 0 && first + 1 + step <
                           static_cast<int64_t>(page_tables_[slot].size()) * scheduler::kPageTokens,
         "pages are missing");
+  CHECK(first + 1 + step < capacity_.context, "beyond the context that the workspace has room for");
   const auto row = static_cast<int32_t>(mtp_rows_.tokens.size());
   mtp_rows_.tokens.push_back(token);
   mtp_rows_.positions.push_back(first + step);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/provenance.h"
 #include "base/result.h"
 #include "base/thread_team.h"
 #include "kernels/target.h"
@@ -29,13 +30,18 @@ struct NumericOptions {
 struct ExecutorOptions {
   NumericOptions numeric;
   kernels::Target target = kernels::Target::kReference;
-  int threads = 1;
   model::Rank rank;
   model::MtpChoice mtp = model::MtpChoice::kLeaveOut;
 };
 
 // The cache's type: with kAuto f32 for f32 weights and bf16 for all others.
 kernels::CacheType choose_cache_type(NumericOptions::KvType choice, const model::Weights& weights);
+
+// Which kernels and types a model would run with, found from shapes alone, so that nothing is read
+// for a model that cannot run. Errors: a use without a kernel.
+base::Result<model::TransformerOptions> choose_kernels(const model::ModelConfig& config,
+                                                       const model::LoadPlan& plan,
+                                                       const ExecutorOptions& options);
 
 // A model directory that was opened, planned and loaded: config, weights in memory, and the model
 // put together from them. Immutable.
@@ -51,9 +57,9 @@ class LoadedModel {
   const model::Transformer& transformer() const { return *transformer_; }
   const std::string& hash() const { return hash_; }
   kernels::CacheType cache_type() const { return cache_type_; }
-  kernels::Target target() const { return target_; }
-  uint64_t weight_bytes() const { return weights_->size_bytes(); }
-  // What is worth saying at start, a line each.
+  // In what arithmetic it runs, for provenance: nothing in it is "auto".
+  base::Arithmetic arithmetic() const;
+  // What is worth saying at start, a line each: also where config and file disagree.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
@@ -103,10 +109,12 @@ class ModelExecutor {
   // Drafts `count` tokens after each start, greedily: the MTP layer's rows at the slots that
   // follow, each from the state and token of the one before. With index_share_for_mtp_iteration all
   // of a chain's rows attend to what its first row selected. Returns the drafts in the order of
-  // starts. REQUIRES: the model has its MTP layer; at most logit_rows starts; pages cover `count`
-  // more slots than the tokens that a start's slot holds.
-  std::vector<std::vector<int32_t>> draft(std::span<const DraftStart> starts, int32_t count,
-                                          const model::ForwardObserver* observer = nullptr);
+  // starts. Errors: draft logits that are not finite.
+  // REQUIRES: the model has its MTP layer; at most logit_rows starts; pages and context cover
+  // `count` more slots than the tokens that a start's slot holds.
+  base::Result<std::vector<std::vector<int32_t>>> draft(
+      std::span<const DraftStart> starts, int32_t count,
+      const model::ForwardObserver* observer = nullptr);
 
   const model::ModelConfig& config() const { return model_.config(); }
   const ExecutorCapacity& capacity() const { return capacity_; }

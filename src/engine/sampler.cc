@@ -20,6 +20,14 @@ double log_sum_exp(std::span<const float> values) {
   return max + std::log(sum);
 }
 
+base::Status check_finite(std::span<const float> logits, std::string_view where) {
+  if (std::ranges::all_of(logits, [](float v) { return std::isfinite(v); })) return {};
+  return base::error(
+      "the logits {} are not finite; the weights overflow in this arithmetic, try "
+      "--activations f32",
+      where);
+}
+
 int32_t sample(std::span<const float> logits, const SamplingParams& params,
                int64_t output_position) {
   const int32_t best = argmax(logits);

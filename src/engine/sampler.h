@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
+
+#include "base/result.h"
 
 namespace ingot::engine {
 
@@ -16,6 +19,9 @@ int32_t argmax(std::span<const float> values);
 
 // Natural logarithm of the sum of exp(values), computed in double.
 double log_sum_exp(std::span<const float> values);
+
+// An error when a logit is NaN or infinite. `where` continues "the logits ...".
+base::Status check_finite(std::span<const float> logits, std::string_view where);
 
 // The token at `output_position` (0 for the first generated one). Draws by inverse CDF in order of
 // ids with one uniform that is a function of seed and position alone, so that the same request

@@ -18,18 +18,12 @@ base::Status add_rows(std::span<const int32_t> ids, size_t first, std::span<cons
                       size_t vocabulary, SequenceScore& score) {
   for (size_t row = 0; row * vocabulary < logits.size(); ++row) {
     const std::span<const float> values = logits.subspan(row * vocabulary, vocabulary);
-    const auto bad = std::ranges::find_if_not(values, [](float v) { return std::isfinite(v); });
     const size_t position = first + row;
-    if (bad != values.end()) {
-      return base::error(
-          "the logits after token {} are not finite; the weights overflow in this "
-          "arithmetic, try --activations f32",
-          position);
-    }
+    TRY(check_finite(values, fmt::format("after token {}", position)));
     if (position + 1 < ids.size()) {
       score.nll_sum += log_sum_exp(values) - values[static_cast<size_t>(ids[position + 1])];
     } else {
-      score.last_logits.assign(values.begin(), values.end());
+      score.next_tokens = likeliest(values, kNextTokens);
     }
   }
   return {};
@@ -60,6 +54,22 @@ base::Status check_sequences(const std::vector<std::vector<int32_t>>& sequences,
     }
   }
   return {};
+}
+
+std::vector<NextToken> likeliest(std::span<const float> logits, size_t count) {
+  std::vector<int32_t> ids(logits.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  const auto value = [&](int32_t id) { return logits[static_cast<size_t>(id)]; };
+  const auto end = ids.begin() + static_cast<ptrdiff_t>(std::min(count, ids.size()));
+  std::partial_sort(ids.begin(), end, ids.end(), [&](int32_t a, int32_t b) {
+    return value(a) > value(b) || (value(a) == value(b) && a < b);
+  });
+  const double normalizer = log_sum_exp(logits);
+  std::vector<NextToken> tokens;
+  for (auto id = ids.begin(); id != end; ++id) {
+    tokens.push_back({.id = *id, .logit = value(*id), .logprob = value(*id) - normalizer});
+  }
+  return tokens;
 }
 
 std::optional<double> SequenceScore::nll() const {
@@ -125,8 +135,9 @@ base::Result<std::vector<SequenceScore>> score(ModelExecutor& executor, const Sc
       progress.update(done_tokens);
     }
     if (request.draft_tokens > 0) {
-      const DraftStart start{.slot = 0, .token = argmax(score.last_logits)};
-      score.draft = executor.draft({&start, 1}, request.draft_tokens).front();
+      const DraftStart start{.slot = 0, .token = score.next_tokens.front().id};
+      score.draft = TRY(executor.draft({&start, 1}, request.draft_tokens))
+      .front();
     }
     scores.push_back(std::move(score));
   }

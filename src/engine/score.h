@@ -17,12 +17,24 @@ namespace ingot::engine {
 base::Status check_sequences(const std::vector<std::vector<int32_t>>& sequences,
                              const model::ModelConfig& config, int32_t draft_tokens = 0);
 
+struct NextToken {
+  int32_t id;
+  float logit;
+  double logprob;  // nats
+};
+
+// The `count` likeliest tokens of a row of logits, likeliest first, of equals the lower id.
+std::vector<NextToken> likeliest(std::span<const float> logits, size_t count);
+
+// Tokens that a score keeps of what would come next.
+inline constexpr size_t kNextTokens = 5;
+
 // How likely a model finds one sequence.
 struct SequenceScore {
   int64_t num_tokens = 0;
   double nll_sum = 0;  // nats, over the num_tokens - 1 tokens that have one before them
-  std::vector<float> last_logits = {};  // [vocab_size], after the last token
-  std::vector<int32_t> draft = {};      // what the MTP chain says after the most likely next token
+  std::vector<NextToken> next_tokens = {};  // the likeliest after the last token, likeliest first
+  std::vector<int32_t> draft = {};  // what the MTP chain says after the most likely next token
 
   // Mean negative log-likelihood a predicted token; nothing for a single token.
   std::optional<double> nll() const;

@@ -37,6 +37,7 @@ void score_rows(const ExecutionContext& context, const IndexSelectArgs& args, in
   int64_t item = 0;
   for (int64_t row = first; row < last; ++row) {
     const int64_t count = args.rows.num_keys(row);
+    CHECK(count <= args.context_max);
     if (args.selection.takes_all(count)) continue;
     float* scores = args.scores + (row - first) * args.context_max;
     for (int64_t span = 0; span < spans && span * kKeysPerItem < count; ++span, ++item) {

@@ -56,7 +56,7 @@ struct IndexSelectArgs {
   int64_t dim;
   CacheView keys;   // width dim
   float* scores;    // [kIndexRowsPerPass, context_max]
-  uint64_t* order;  // [team, context_max]
+  uint64_t* order;  // [min(team, kIndexRowsPerPass), context_max]
   int64_t context_max;
   Selection selection;
 };

@@ -7,7 +7,7 @@ namespace {
 
 using tensor_bits = unsigned short;  // f16 and bf16 as stored
 
-// Eight consecutive values as f32. Only `count` of them exist in the second form.
+// Eight consecutive values as f32, or one.
 struct F32 {
   using Element = float;
   static __m256 load(const float* p) { return _mm256_loadu_ps(p); }

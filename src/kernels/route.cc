@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/check.h"
+
 namespace ingot::kernels {
 namespace {
 
@@ -40,6 +42,7 @@ float sum_of_two_largest(const float* values, int64_t count) {
 // Excludes every expert outside the best topk_groups groups: a group stays while fewer than that
 // many are better, or equal and before it.
 void exclude_groups(float* choices, int64_t num_experts, int64_t num_groups, int64_t topk_groups) {
+  CHECK(num_groups <= kGroupsMax);
   const int64_t size = num_experts / num_groups;
   const auto score = [&](int64_t group) {
     return sum_of_two_largest(choices + group * size, size);

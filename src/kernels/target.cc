@@ -1,5 +1,6 @@
 #include "kernels/target.h"
 
+#include <algorithm>
 #include <array>
 
 namespace ingot::kernels {
@@ -45,13 +46,15 @@ Target detect_target() {
 }
 
 base::Result<Target> usable_target(std::string_view forced) {
-  const Target detected = detect_target();
+  const Target detected = std::min(detect_target(), built_targets().back());
   if (forced.empty()) return detected;
   for (const Target target : kTargets) {
     if (name(target) != forced) continue;
     if (target > detected) {
-      return base::error("INGOT_TARGETS={}: this processor has only {}; unset the variable", forced,
-                         name(detected));
+      return base::error(
+          "INGOT_TARGETS={}: processor and build together have only {}; unset the "
+          "variable",
+          forced, name(detected));
     }
     return target;
   }

@@ -26,22 +26,25 @@ base::Result<Indexer> Indexer::create(const ModelConfig& config, const IndexerWe
 void Indexer::run(const kernels::ExecutionContext& context, const kernels::BatchRows& rows,
                   EncodedRows& x, EncodedRows& q_latent, IndexUse use,
                   const kernels::CacheView& keys, Workspace& w) const {
-  q_b_(context, q_latent.as(q_b_.activation), w.index_q);
+  const bool scores = use == IndexUse::kSelect && !w.selection.takes_all(w.limits.context);
   k_(context, x.as(k_.activation), w.index_key);
-  gates_(context, x.as(gates_.activation), w.index_gates);
+  if (scores) {
+    q_b_(context, q_latent.as(q_b_.activation), w.index_q);
+    gates_(context, x.as(gates_.activation), w.index_gates);
+  }
   kernels::index_key_write(context, {.rows = rows,
                                      .rope = w.rope,
                                      .style = rope_style_,
                                      .rope_dim = rope_dim_,
                                      .q = w.index_q,
-                                     .heads = heads_,
+                                     .heads = scores ? heads_ : 0,
                                      .dim = dim_,
                                      .key = w.index_key,
                                      .norm_weight = k_norm_,
                                      .norm_bias = k_norm_bias_,
                                      .keys = keys,
                                      .scratch = w.row_scratch});
-  if (use == IndexUse::kReuse || w.selection.takes_all(w.limits.context)) return;
+  if (!scores) return;
   select_(context, {.rows = rows,
                     .q = w.index_q,
                     .gates = w.index_gates,

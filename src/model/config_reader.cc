@@ -124,6 +124,21 @@ base::Status ConfigReader::require_number(std::string_view key, double expected)
   return error("{}: \"{}\" is {}; Ingot computes only {}", source_, key, shown(*value), expected);
 }
 
+base::Status ConfigReader::require_absent(std::string_view key) {
+  const json::value* value = find(key);
+  if (value == nullptr) return {};
+  const bool empty = (value->is_bool() && !value->get_bool()) ||
+                     (value->is_number() && value->to_number<double>() == 0) ||
+                     (value->is_string() && value->get_string().empty()) ||
+                     (value->is_array() && value->get_array().empty()) ||
+                     (value->is_object() && value->get_object().empty());
+  if (empty) return {};
+  return error(
+      "{}: \"{}\" is {}, which asks for arithmetic that Ingot does not have; use a model "
+      "without it",
+      source_, key, shown(*value));
+}
+
 std::vector<std::string> ConfigReader::unread_keys() const {
   std::vector<std::string> keys;
   for (const auto& [key, value] : object_) {

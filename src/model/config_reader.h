@@ -45,6 +45,10 @@ class ConfigReader {
   base::Status require_boolean(std::string_view key, bool value);
   base::Status require_number(std::string_view key, double value);
 
+  // An error when the key is present with anything but null, false, 0, or something empty: it asks
+  // for arithmetic that Ingot does not have.
+  base::Status require_absent(std::string_view key);
+
   // Marks a key as known to be harmless.
   void ignore(std::string_view key) { read_.emplace(key); }
   std::vector<std::string> unread_keys() const;

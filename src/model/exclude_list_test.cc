@@ -65,7 +65,7 @@ TEST(ExcludeList, NamesTheNearestModuleForADeadEntry) {
 
 TEST(ExcludeList, NamesListedModulesThatAreQuantized) {
   auto tensors = published_tensors(parsed(small_config()));
-  const std::string module = "model.layers.1.mlp.experts.2.up_proj";
+  const std::string module = "model.layers.1.mlp.shared_experts.up_proj";
   tensor_named(tensors, module + ".weight").dtype = DType::kF8E4M3;
   tensors.push_back({.name = module + ".weight_scale", .dtype = DType::kF32, .shape = {40, 1}});
   const auto found = warnings({"lm_head", "model", base::json::value_ref(module)}, tensors);
@@ -79,7 +79,7 @@ TEST(ExcludeList, NamesListedModulesThatAreQuantized) {
 // What made a bf16 MTP layer be built as MXFP4: stored unquantized, and not in the list.
 TEST(ExcludeList, NamesUnquantizedModulesThatItDoesNotCover) {
   auto tensors = published_tensors(parsed(small_config()));
-  const std::string quantized = "model.layers.1.mlp.experts.2.up_proj";
+  const std::string quantized = "model.layers.1.mlp.shared_experts.up_proj";
   tensor_named(tensors, quantized + ".weight").dtype = DType::kF8E4M3;
   tensors.push_back({.name = quantized + ".weight_scale", .dtype = DType::kF32, .shape = {40, 1}});
   const auto unlisted = [&](std::initializer_list<base::json::value_ref> entries) {

@@ -88,9 +88,9 @@ TEST(Inspection, OfAPlanCountsFormatsAndBytes) {
   const base::ScratchDirectory scratch;
   const ModelConfig config = parsed(small_config());
   auto tensors = published_tensors(config);
-  TensorSpec& quantized = tensor_named(tensors, "model.layers.1.mlp.experts.0.up_proj.weight");
+  TensorSpec& quantized = tensor_named(tensors, "model.layers.1.mlp.shared_experts.up_proj.weight");
   quantized.dtype = DType::kF8E4M3;
-  tensors.push_back({.name = "model.layers.1.mlp.experts.0.up_proj.weight_scale",
+  tensors.push_back({.name = "model.layers.1.mlp.shared_experts.up_proj.weight_scale",
                      .dtype = DType::kF32,
                      .shape = {40, 1}});
   write_sparse_checkpoint(scratch.path(), tensors);
@@ -104,23 +104,23 @@ TEST(Inspection, OfAPlanCountsFormatsAndBytes) {
   EXPECT_EQ(stored.active_parameters, described.active_parameters);
   EXPECT_EQ(stored.tensors, static_cast<int64_t>(tensors.size())) << "scales included";
   EXPECT_EQ(stored.bytes, checkpoint.size_bytes());
-  const auto& formats = stored.of(ModuleClass::kRoutedExperts).formats;
+  const auto& formats = stored.of(ModuleClass::kSharedExperts).formats;
   EXPECT_EQ(formats.at("fp8_channel").parameters, 1);
   EXPECT_EQ(formats.at("fp8_channel").bytes, 40U * 72 + 40 * 4);
-  EXPECT_EQ(formats.at("bf16").parameters, 2 * 4 * 3 - 1);
+  EXPECT_EQ(formats.at("bf16").parameters, 2 * 3 - 1);
 
   const auto row =
       std::ranges::find_if(plan.rows, [](const PlanRow& r) { return r.stored.scales != nullptr; });
   ASSERT_NE(row, plan.rows.end());
   const auto object = to_json(*row, checkpoint);
-  EXPECT_EQ(object.at("name"), "model.layers.1.mlp.experts.0.up_proj.weight");
-  EXPECT_EQ(object.at("module"), "model.layers.1.mlp.experts.0.up_proj");
-  EXPECT_EQ(object.at("class"), "routed experts");
+  EXPECT_EQ(object.at("name"), "model.layers.1.mlp.shared_experts.up_proj.weight");
+  EXPECT_EQ(object.at("module"), "model.layers.1.mlp.shared_experts.up_proj");
+  EXPECT_EQ(object.at("class"), "shared experts");
   EXPECT_EQ(object.at("layer"), 1);
   EXPECT_EQ(object.at("shape"), json_of("[40, 72]"));
   EXPECT_EQ(object.at("format"), "fp8_channel");
   EXPECT_EQ(object.at("rule"), "F8_E4M3 with weight_scale per output row");
-  EXPECT_EQ(object.at("partition"), "experts");
+  EXPECT_EQ(object.at("partition"), "rows");
   EXPECT_EQ(object.at("file"), "model.safetensors");
   EXPECT_EQ(object.at("bytes"), 40 * 72 + 40 * 4);
 }

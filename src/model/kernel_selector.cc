@@ -69,8 +69,19 @@ const kernels::Activations& EncodedRows::as(ActivationType type) {
   return encoded;
 }
 
+std::string KernelSelector::activations() const {
+  std::string list;
+  for (const ActivationType type : used_) {
+    if (!list.empty()) list += ", ";
+    list += name(type);
+  }
+  return list;
+}
+
 base::Result<Linear> KernelSelector::linear(std::string_view what, const Weight& weight) {
-  return select_linear(what, weight, activation_type(activations_, weight.format));
+  const ActivationType activation = activation_type(activations_, weight.format);
+  used_.insert(activation);
+  return select_linear(what, weight, activation);
 }
 
 base::Result<Linear> KernelSelector::linear_f32(std::string_view what, const Weight& weight) {
@@ -111,6 +122,7 @@ base::Result<KernelSelector::Moe> KernelSelector::moe(std::span<const kernels::M
   }
   const WeightFormat format = first.gate.format;
   const ActivationType activation = activation_type(activations_, format);
+  used_.insert(activation);
   const double expert_bytes = 2 * weight_bytes(first.gate) + weight_bytes(first.down);
   LedgerEntry entry{.operation = "moe",
                     .formats = fmt::format("{} x {}", name(format), name(activation)),

@@ -3,7 +3,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -82,6 +84,9 @@ class KernelSelector {
                                                       int64_t rope_dim);
   base::Result<kernels::IndexSelectFunction> index_select(int64_t heads, int64_t dim);
 
+  // The types chosen so far for linear layers and experts, "bf16" or "bf16, int8".
+  std::string activations() const;
+
   kernels::Ledger take_ledger() { return std::move(ledger_); }
 
  private:
@@ -92,6 +97,7 @@ class KernelSelector {
   ActivationChoice activations_;
   kernels::CacheType cache_;
   kernels::Ledger ledger_;
+  std::set<kernels::ActivationType> used_;
 };
 
 }  // namespace ingot::model

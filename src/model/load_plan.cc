@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <system_error>
 #include <unordered_set>
+#include <utility>
 
 #include <xxhash.h>
 
@@ -65,6 +67,7 @@ class Planner {
       claim(result.stored->data);
       claim(result.stored->scales);
       if (parameter.module_class == ModuleClass::kMtp) ++num_mtp_found_;
+      check_format(parameter, *result.stored);
       plan_.rows.push_back({.parameter = std::move(parameter), .stored = *result.stored});
       return;
     }
@@ -82,6 +85,22 @@ class Planner {
     }
     if (parameter.optional) return;
     missing_.push_back(std::move(parameter));
+  }
+
+  // What fits by itself and not with the rest.
+  void check_format(const Parameter& parameter, const StoredTensor& stored) {
+    if (parameter.role == Role::kRouterBias && stored.format != kernels::WeightFormat::kF32) {
+      add(Severity::kWarning, "rounded_router_bias", parameter.name,
+          fmt::format("stored as {}, and the published files have F32", name(stored.format)),
+          "rounding may send tokens to other experts; prefer a file that keeps it");
+    }
+    if (parameter.expert < 0) return;
+    const auto [first, added] = expert_formats_.emplace(parameter.layer, stored.format);
+    if (added || first->second == stored.format) return;
+    add(Severity::kError, "mixed_expert_formats", parameter.name,
+        fmt::format("stored as {}, while other experts of this layer are {}", name(stored.format),
+                    name(first->second)),
+        "quantize the routed experts of a layer alike");
   }
 
   // An MTP layer that is missing as a whole only turns speculation off; one in part is an error.
@@ -146,6 +165,7 @@ class Planner {
   const Checkpoint& checkpoint_;
   LoadPlan plan_;
   std::vector<Parameter> missing_;
+  std::map<int32_t, kernels::WeightFormat> expert_formats_;  // by layer: of its first expert
   std::unordered_set<const TensorInfo*> claimed_;
   std::unordered_set<int64_t> layers_with_fused_experts_;
   size_t num_mtp_found_ = 0;
@@ -173,6 +193,20 @@ base::Status LoadPlan::check() const {
   if (errors == 1) return base::error("{}", first->line());
   return base::error("{} ({} further error{}: ingot inspect lists all)", first->line(), errors - 1,
                      errors == 2 ? "" : "s");
+}
+
+std::vector<std::string> summarize(const std::vector<Finding>& findings) {
+  std::vector<std::string> lines;
+  std::map<std::string_view, size_t> counts;
+  for (const Finding& finding : findings) ++counts[finding.code];
+  for (const Finding& finding : findings) {
+    const size_t count = std::exchange(counts[finding.code], 0);
+    if (finding.severity == Severity::kError || count == 0) continue;
+    lines.push_back(count == 1 ? finding.line()
+                               : fmt::format("{} ({} like it: ingot inspect lists all)",
+                                             finding.line(), count));
+  }
+  return lines;
 }
 
 base::Result<LoadPlan> plan_load(const ModelConfig& config, const Checkpoint& checkpoint,

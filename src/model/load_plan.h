@@ -57,6 +57,10 @@ struct LoadPlan {
   size_t count(Severity severity) const;
 };
 
+// What is worth saying when a model starts, one line a kind of finding: the first note or warning
+// of each code with a count of the others.
+std::vector<std::string> summarize(const std::vector<Finding>& findings);
+
 // Errors: a world_size other than 1, which needs tensor parallelism.
 base::Result<LoadPlan> plan_load(const ModelConfig& config, const tensor::Checkpoint& checkpoint,
                                  Rank rank);

@@ -15,8 +15,8 @@ namespace {
 
 using kernels::WeightFormat;
 
-constexpr const char* kExpert = "model.layers.1.mlp.experts.2.up_proj";  // [40, 72]
-constexpr const char* kAttention = "model.layers.0.self_attn.q_b_proj";  // [60, 36]
+constexpr const char* kExpert = "model.layers.1.mlp.shared_experts.up_proj";  // [40, 72]
+constexpr const char* kAttention = "model.layers.0.self_attn.q_b_proj";       // [60, 36]
 
 // Header and config of a small model, which a test changes before it is planned.
 class LoadPlanTest : public testing::Test {
@@ -105,7 +105,12 @@ TEST_F(LoadPlanTest, AcceptsEveryUnquantizedType) {
         std::pair(DType::kBF16, WeightFormat::kBF16)}) {
     for (TensorSpec& tensor : tensors) tensor.dtype = dtype;
     const LoadPlan result = plan();
-    EXPECT_TRUE(result.findings.empty()) << "the routers' biases too: " << tensor::name(dtype);
+    EXPECT_TRUE(result.check().has_value()) << "the routers' biases too: " << tensor::name(dtype);
+    for (const Finding& found : result.findings) {
+      EXPECT_EQ(found.code, "rounded_router_bias");
+      EXPECT_EQ(found.severity, Severity::kWarning);
+    }
+    EXPECT_EQ(result.findings.empty(), dtype == DType::kF32);
     for (const PlanRow& row : result.rows) EXPECT_EQ(row.stored.format, format);
   }
 }
@@ -356,11 +361,29 @@ TEST_F(LoadPlanTest, RefusesFusedExpertsAndDoesNotCallThemMissing) {
 }
 
 TEST_F(LoadPlanTest, WarnsOfKeysThatItDoesNotRead) {
-  config["swiglu_limit"] = 10;
+  config["new_trick"] = 10;
   const Finding found = finding();
   EXPECT_EQ(found.severity, Severity::kWarning);
   EXPECT_EQ(found.code, "unread_config_key");
-  EXPECT_EQ(found.subject, "config.json: \"swiglu_limit\"");
+  EXPECT_EQ(found.subject, "config.json: \"new_trick\"");
+}
+
+TEST_F(LoadPlanTest, RefusesMixedFormatsAmongTheExpertsOfALayer) {
+  const std::string expert = "model.layers.1.mlp.experts.2.up_proj.weight";
+  tensor_named(tensors, expert).dtype = DType::kF32;
+  const Finding found = finding();
+  EXPECT_EQ(found.code, "mixed_expert_formats");
+  EXPECT_EQ(found.severity, Severity::kError);
+  EXPECT_EQ(found.subject, expert);
+}
+
+TEST_F(LoadPlanTest, SummarizesOneLineAKind) {
+  config["new_trick"] = 1;
+  config["newer_trick"] = 2;
+  const auto lines = summarize(plan().findings);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(lines[0].contains("new_trick")) << lines[0];
+  EXPECT_TRUE(lines[0].contains("(2 like it: ingot inspect lists all)")) << lines[0];
 }
 
 TEST_F(LoadPlanTest, CountsFurtherErrors) {

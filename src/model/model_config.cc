@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/mapped_file.h"
+#include "kernels/route.h"
 #include "model/config_reader.h"
 #include "model/family.h"
 
@@ -55,6 +56,37 @@ constexpr std::string_view kHarmlessKeys[] = {
     "transformers_version",
     "use_cache",
     "moe_router_dtype",
+};
+
+// Keys that change the arithmetic of related models.
+constexpr std::string_view kRefusedKeys[] = {
+    "swiglu_limit",      "sliding_window",      "attn_logit_softcapping", "final_logit_softcapping",
+    "logit_softcapping", "attention_sink",      "attention_sinks",        "mlp_bias",
+    "use_qk_norm",       "residual_multiplier", "embedding_multiplier",   "logits_scaling",
+};
+
+// Keys of quantization_config that say how the tensors were made or are named, both of which the
+// file itself shows.
+constexpr std::string_view kHarmlessQuantizationKeys[] = {
+    "activation_scheme",
+    "fmt",
+    "format",
+    "scale_fmt",
+    "version",
+    "quant_mode",
+    "global_quant_config",
+    "layer_quant_config",
+    "layer_type_quant_config",
+    "kv_cache_quant_config",
+    "kv_cache_post_rope",
+    "softmax_quant_spec",
+    "export",
+    "config_groups",
+    "quantization_status",
+    "kv_cache_scheme",
+    "sparsity_config",
+    "global_compression_ratio",
+    "packed_modules_mapping",
 };
 
 RopeStyle rope_style(bool interleaved) {
@@ -118,7 +150,7 @@ Status read_experts(ConfigReader& reader, ModelConfig& config) {
   config.n_shared_experts = TRY(reader.integer("n_shared_experts", 0, 256));
   config.num_experts_per_tok =
       TRY(reader.integer("num_experts_per_tok", 1, config.n_routed_experts));
-  config.n_group = TRY(reader.integer_or("n_group", 1, 1, 1024));
+  config.n_group = TRY(reader.integer_or("n_group", 1, 1, kernels::kGroupsMax));
   config.topk_group = TRY(reader.integer_or("topk_group", 1, 1, 1024));
   if (config.topk_group > config.n_group) {
     return error("{}: \"topk_group\" is {}, more than \"n_group\", which is {}", reader.source(),
@@ -144,8 +176,8 @@ Status read_experts(ConfigReader& reader, ModelConfig& config) {
 Status read_yarn(ConfigReader& reader, ModelConfig& config) {
   Yarn yarn;
   yarn.factor = TRY(reader.number("factor", 1, 1e6));
-  yarn.beta_fast = TRY(reader.number_or("beta_fast", 32, 0, 1e6));
-  yarn.beta_slow = TRY(reader.number_or("beta_slow", 1, 0, 1e6));
+  yarn.beta_fast = TRY(reader.number_or("beta_fast", 32, 1e-6, 1e6));
+  yarn.beta_slow = TRY(reader.number_or("beta_slow", 1, 1e-6, 1e6));
   yarn.mscale = TRY(reader.number_or("mscale", 0, 0, 1e6));
   yarn.mscale_all_dim = TRY(reader.number_or("mscale_all_dim", 0, 0, 1e6));
   yarn.original_max_position_embeddings =
@@ -287,6 +319,19 @@ Status read_quantization(ConfigReader& outer, ModelConfig& config) {
       config.unquantized_modules.push_back(std::move(module));
     }
   }
+  // Weights that were rotated or transformed need the same done to activations.
+  TRY(reader.require_absent("algo_config"));
+  TRY(reader.require_absent("transform_config"));
+  if (const json::value* block = reader.find("weight_block_size")) {
+    if (*block != json::value(json::array{128, 128})) {
+      return error("{}: \"weight_block_size\" is not [128, 128], the only one that Ingot reads",
+                   reader.source());
+    }
+  }
+  for (const std::string_view key : kHarmlessQuantizationKeys) reader.ignore(key);
+  for (const std::string& key : reader.unread_keys()) {
+    config.unread_keys.push_back("quantization_config." + key);
+  }
   return {};
 }
 
@@ -298,6 +343,7 @@ Status check_fixed_choices(ConfigReader& reader) {
   TRY(reader.require_boolean("attention_bias", false));
   TRY(reader.require_boolean("tie_word_embeddings", false));
   TRY(reader.require_number("moe_layer_freq", 1));
+  for (const std::string_view key : kRefusedKeys) TRY(reader.require_absent(key));
   return {};
 }
 
@@ -329,7 +375,7 @@ Result<ModelConfig> parse_model_config(const json::value& document, std::string_
   TRY(read_quantization(reader, config));
   TRY(check_fixed_choices(reader));
   for (const std::string_view key : kHarmlessKeys) reader.ignore(key);
-  config.unread_keys = reader.unread_keys();
+  for (std::string& key : reader.unread_keys()) config.unread_keys.push_back(std::move(key));
   return config;
 }
 

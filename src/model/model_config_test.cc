@@ -427,11 +427,29 @@ TEST(ModelConfig, RefusesHostileSizes) {
       << refusal(config);
 }
 
+TEST(ModelConfig, RefusesArithmeticThatItDoesNotHave) {
+  json::object config = small_config();
+  config["swiglu_limit"] = nullptr;
+  config["mlp_bias"] = false;
+  EXPECT_TRUE(parsed(config).unread_keys.empty());
+  config["swiglu_limit"] = 10.0;
+  EXPECT_TRUE(refusal(config).contains("\"swiglu_limit\" is 1E1, which asks")) << refusal(config);
+  config.erase("swiglu_limit");
+  config["quantization_config"] = json::object{{"algo_config", json::object{{"name", "rotation"}}}};
+  EXPECT_TRUE(refusal(config).contains("\"algo_config\"")) << refusal(config);
+  config["quantization_config"] = json::object{{"weight_block_size", json::array{64, 64}}};
+  EXPECT_TRUE(refusal(config).contains("\"weight_block_size\"")) << refusal(config);
+  config["quantization_config"] = json::object{{"weight_block_size", json::array{128, 128}}};
+  EXPECT_TRUE(parsed(config).unread_keys.empty());
+}
+
 TEST(ModelConfig, ListsKeysThatItDoesNotKnow) {
   json::object config = small_config();
-  config["swiglu_limit"] = 10;
+  config["new_trick"] = 10;
   config["torch_dtype"] = "bfloat16";
-  EXPECT_EQ(parsed(config).unread_keys, std::vector<std::string>{"swiglu_limit"});
+  config["quantization_config"] = json::object{{"quant_method", "fp8"}, {"newer_trick", true}};
+  const std::vector<std::string> unread = {"quantization_config.newer_trick", "new_trick"};
+  EXPECT_EQ(parsed(config).unread_keys, unread);
   // Settings of an indexer in a family without one.
   json::object flash = golden_config("configs/glm-4.7-flash.json");
   flash["index_topk"] = 2048;

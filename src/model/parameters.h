@@ -10,8 +10,8 @@
 
 namespace ingot::model {
 
-// What a parameter is in the forward pass. Together with layer and expert it names one slot of
-// ModelWeights.
+// What a parameter is in the forward pass. Together with layer and expert it names one place in
+// Weights.
 enum class Role : uint8_t {
   kEmbedding,
   kFinalNorm,

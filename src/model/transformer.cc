@@ -33,6 +33,7 @@ base::Result<Transformer> Transformer::create(const ModelConfig& config, const W
   if (weights.mtp() != nullptr) {
     model.mtp_ = TRY(MtpLayer::create(config, *weights.mtp(), weights.embedding(), selector));
   }
+  model.activations_ = selector.activations();
   model.ledger_ = selector.take_ledger();
   return model;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -55,6 +56,8 @@ class Transformer {
 
   const kernels::Ledger& ledger() const { return ledger_; }
   bool has_mtp() const { return mtp_.has_value(); }
+  // Types in which linear layers multiply, "bf16" or "bf16, int8"; the router's f32 not counted.
+  const std::string& activations() const { return activations_; }
 
   // Computes the batch: writes its rows into the cache and leaves logits [num_logit_rows, vocab] in
   // workspace.logits. Collective. REQUIRES: the batch is within workspace.limits.
@@ -81,6 +84,7 @@ class Transformer {
   std::vector<DecoderLayer> layers_;
   std::optional<MtpLayer> mtp_;
   kernels::Ledger ledger_;
+  std::string activations_;
 };
 
 }  // namespace ingot::model

@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <vector>
 
+#include "base/check.h"
 #include "kernels/activations.h"
 #include "kernels/mla_attend.h"
 #include "model/kernel_selector.h"
 
 namespace ingot::model {
 namespace {
+
+// What a model without an indexer attends to.
+constexpr int64_t kEverything = std::numeric_limits<int64_t>::max();
 
 // Pieces of one arena, measured before it is made and handed out after.
 class Layout {
@@ -41,6 +46,7 @@ class Layout {
 }  // namespace
 
 base::Result<Workspace> Workspace::create(const ModelConfig& c, const StepLimits& limits) {
+  CHECK(limits.logit_rows <= limits.rows);
   const int64_t rows = limits.rows;
   const int64_t team = limits.team_size;
   const int64_t intermediate =
@@ -64,7 +70,7 @@ base::Result<Workspace> Workspace::create(const ModelConfig& c, const StepLimits
   layout.add(w.row_scratch, team * std::max(latent_width, c.index_head_dim));
   layout.add(w.attend_scratch,
              team * kernels::mla_attend_scratch_floats(c.kv_lora_rank, c.qk_rope_head_dim));
-  w.selection.topk = c.has_indexer() ? c.index_topk : c.max_position_embeddings;
+  w.selection.topk = c.has_indexer() ? c.index_topk : kEverything;
   if (c.has_indexer()) {
     layout.add(w.index_q, rows * c.index_n_heads * c.index_head_dim);
     layout.add(w.index_key, rows * c.index_head_dim);
@@ -72,7 +78,7 @@ base::Result<Workspace> Workspace::create(const ModelConfig& c, const StepLimits
   }
   if (!w.selection.takes_all(limits.context)) {
     layout.add(w.index_scores, kernels::kIndexRowsPerPass * limits.context);
-    layout.add(w.index_order, team * limits.context);
+    layout.add(w.index_order, std::min(team, kernels::kIndexRowsPerPass) * limits.context);
     layout.add(w.selection.positions, rows * w.selection.topk);
   }
   layout.add(w.gate, rows * intermediate);

@@ -13,7 +13,7 @@ namespace ingot::model {
 // The largest step that a model will be asked for.
 struct StepLimits {
   int64_t rows = 0;        // tokens in one step
-  int64_t logit_rows = 0;  // of them with logits
+  int64_t logit_rows = 0;  // of them with logits, at most `rows`
   int64_t context = 0;     // positions of one sequence
   int team_size = 1;
   bool mtp = false;  // the MTP layer runs as well
@@ -45,7 +45,7 @@ struct Workspace {
   float* index_key = nullptr;       // [rows, index_head_dim]
   float* index_gates = nullptr;     // [rows, index_n_heads]
   float* index_scores = nullptr;    // [kIndexRowsPerPass, context]
-  uint64_t* index_order = nullptr;  // [team, context]
+  uint64_t* index_order = nullptr;  // [min(team, kIndexRowsPerPass), context]
   kernels::Selection selection;     // of the latest full layer
 
   float* gate = nullptr;               // [rows, widest dense or shared intermediate]

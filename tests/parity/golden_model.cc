@@ -110,7 +110,7 @@ class Runner {
                                                               const kernels::Selection& selection) {
       if (std::exchange(first, false)) record_all.on_selection(layer, rows, selection);
     }};
-    outcome_.drafts = executor_->draft(starts, num_drafts_, &observer);
+    outcome_.drafts = executor_->draft(starts, num_drafts_, &observer).value();
   }
 
   Outcome take_outcome() { return std::move(outcome_); }
