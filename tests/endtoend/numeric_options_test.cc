@@ -19,7 +19,7 @@ namespace {
 using model::Parameter;
 using model::StoredForm;
 
-constexpr std::string_view kInt8Note = "ingot: MXFP4 layers multiply in int8";
+constexpr std::string_view kInt8Note = "MXFP4 layers multiply in int8";
 
 // A small model whose experts have one form and all else another.
 class NumericOptions : public testing::Test {
@@ -91,9 +91,9 @@ TEST_F(NumericOptions, AutomaticOnesFollowTheStoredFormats) {
 
 TEST_F(NumericOptions, Int8IsSaidUnlessItWasAskedFor) {
   const std::string mxfp4 = write_model(StoredForm::kMxfp4CompressedTensors, StoredForm::kBF16);
-  EXPECT_TRUE(score(mxfp4, {}).err.starts_with(kInt8Note));
-  EXPECT_EQ(score(mxfp4, {"--activations", "int8"}).err, "");
-  EXPECT_EQ(score(mxfp4, {"--activations", "bf16"}).err, "");
+  EXPECT_TRUE(score(mxfp4, {}).err.contains(kInt8Note));
+  EXPECT_FALSE(score(mxfp4, {"--activations", "int8"}).err.contains(kInt8Note));
+  EXPECT_FALSE(score(mxfp4, {"--activations", "bf16"}).err.contains(kInt8Note));
   const Outcome kernels = run_ingot({"inspect", mxfp4, "--kernels"});
   EXPECT_TRUE(kernels.out.contains("mxfp4 x int8")) << kernels.out;
   EXPECT_TRUE(kernels.out.contains("bf16 x bf16")) << kernels.out;
