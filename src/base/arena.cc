@@ -1,5 +1,7 @@
 #include "base/arena.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -10,9 +12,24 @@
 
 namespace ingot::base {
 
+namespace {
+
+// Bytes of all arenas that exist.
+std::atomic<uint64_t> live_bytes{0};
+
+// What the kernel still counts as available although an arena was promised it: pages that nothing
+// has touched yet. Memory of the process that is no arena's makes this too small, never too large.
+uint64_t promised_bytes() {
+  const uint64_t live = live_bytes.load();
+  return live - std::min(live, resident_memory_bytes());
+}
+
+}  // namespace
+
 Result<Arena> Arena::create(uint64_t capacity_bytes, std::string_view purpose) {
   if (capacity_bytes == 0) return Arena(nullptr, 0);
-  const uint64_t available = available_memory_bytes();
+  const uint64_t free = available_memory_bytes();
+  const uint64_t available = free - std::min(free, promised_bytes());
   if (capacity_bytes > available) {
     return error(
         "{} need {:.2f} GiB of memory and {:.2f} GiB are available; free memory, raise the "
@@ -27,6 +44,7 @@ Result<Arena> Arena::create(uint64_t capacity_bytes, std::string_view purpose) {
                  std::strerror(errno));
   }
   ::madvise(address, capacity_bytes, MADV_HUGEPAGE);
+  live_bytes += capacity_bytes;
   return Arena(static_cast<std::byte*>(address), capacity_bytes);
 }
 
@@ -43,7 +61,9 @@ Arena& Arena::operator=(Arena&& other) noexcept {
 }
 
 Arena::~Arena() {
-  if (data_ != nullptr) ::munmap(data_, capacity_bytes_);
+  if (data_ == nullptr) return;
+  ::munmap(data_, capacity_bytes_);
+  live_bytes -= capacity_bytes_;
 }
 
 std::byte* Arena::allocate(uint64_t size_bytes) {

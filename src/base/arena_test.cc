@@ -53,6 +53,17 @@ TEST(Arena, MovesWithItsMemory) {
   EXPECT_EQ(assigned.capacity_bytes(), 1024u);
 }
 
+// Untouched memory is promised all the same: two arenas cannot have the same bytes.
+TEST(Arena, CountsWhatOthersWerePromised) {
+  const uint64_t most = available_memory_bytes() / 5 * 3;
+  {
+    const auto first = Arena::create(most, "weights");
+    ASSERT_TRUE(first.has_value()) << first.error().message;
+    EXPECT_FALSE(Arena::create(most, "the cache").has_value());
+  }
+  EXPECT_TRUE(Arena::create(most, "the cache").has_value()) << "given back with its arena";
+}
+
 TEST(Arena, RefusesMoreThanThereIs) {
   const auto arena = Arena::create(available_memory_bytes() * 2, "weights");
   ASSERT_FALSE(arena.has_value());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <sched.h>
+#include <unistd.h>
 
 namespace ingot::base {
 namespace {
@@ -86,6 +87,14 @@ int usable_threads() {
     }
   }
   return threads;
+}
+
+uint64_t resident_memory_bytes() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t total_pages = 0;
+  uint64_t resident_pages = 0;
+  file >> total_pages >> resident_pages;
+  return resident_pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 uint64_t available_memory_bytes() {

@@ -12,6 +12,9 @@ std::string processor_name();
 // (rounded up). At least 1.
 int usable_threads();
 
+// Bytes of this process that are in memory now.
+uint64_t resident_memory_bytes();
+
 // Bytes that can still be allocated: MemAvailable, cut by what the cgroup's limit leaves.
 uint64_t available_memory_bytes();
 
