@@ -5,8 +5,8 @@
 #include "base/provenance.h"
 #include "base/thread_team.h"
 #include "cli/options.h"
-#include "model/inspection.h"
 #include "model/named_configs.h"
+#include "model/parameters.h"
 #include "model/synthetic_checkpoint.h"
 
 namespace ingot::cli {
@@ -40,7 +40,10 @@ base::Result<int> synth(const CommonOptions& common, const SynthOptions& options
   TRY(model::write_synthetic_checkpoint(options.destination, config, dtype, options.seed, *team,
                                         clock));
   const model::ModelConfig written = TRY(model::load_model_config(options.destination));
-  const int64_t parameters = model::inspect_config(written).parameters;
+  int64_t parameters = 0;
+  for (const model::Parameter& parameter : model::list_parameters(written)) {
+    if (!parameter.optional) parameters += parameter.shape.num_elements().value();
+  }
   if (common.json) {
     json::object document =
         base::result_document("synth", {.threads = thread_count(common), .seed = options.seed});

@@ -161,5 +161,38 @@ TEST(ModelExecutor, ReleasedSlotsAreReusedCleanly) {
   EXPECT_EQ(last_logits(executor->forward(batch_of(second, {2, 1}))), fresh);
 }
 
+// Rows that drafts wrote are written again before anything reads them.
+TEST(ModelExecutor, DraftingChangesNothingAfterIt) {
+  TestModel model(2, model::MtpChoice::kLoad);
+  const std::vector<int32_t> ids = some_ids(30);
+  const ExecutorCapacity capacity{
+      .step_tokens = 30, .logit_rows = 30, .context = 48, .num_pages = 3, .num_slots = 1};
+  const auto batch_of = [&](size_t first, size_t count) {
+    scheduler::Batch batch;
+    auto& sequence = batch.sequences.emplace_back();
+    sequence.first_position = static_cast<int32_t>(first);
+    const std::span<const int32_t> part = std::span(ids).subspan(first, count);
+    sequence.tokens.assign(part.begin(), part.end());
+    sequence.logit_rows = {static_cast<int32_t>(count) - 1};
+    if (first == 0) sequence.new_pages = {0, 1, 2};
+    return batch;
+  };
+  const auto run = [&](bool drafts) {
+    const auto executor = model.executor(capacity);
+    std::vector<float> last;
+    std::vector<std::vector<int32_t>> guessed;
+    for (const auto& [first, count] : {std::pair<size_t, size_t>{0, 12}, {12, 1}, {13, 17}}) {
+      const auto logits = executor->forward(batch_of(first, count));
+      last.assign(logits.begin(), logits.end());
+      const DraftStart wrong{.slot = 0, .token = 63};
+      if (drafts && first < 13) guessed.push_back(executor->draft({&wrong, 1}, 5).value().front());
+    }
+    const DraftStart start{.slot = 0, .token = argmax(last)};
+    guessed = {executor->draft({&start, 1}, 4).value().front()};
+    return std::pair(last, guessed);
+  };
+  EXPECT_TRUE(run(true) == run(false));
+}
+
 }  // namespace
 }  // namespace ingot::engine

@@ -18,7 +18,8 @@ namespace ingot::engine {
 // The config "tiny" with random weights, written to a temporary directory and loaded from there.
 class TestModel {
  public:
-  explicit TestModel(int threads) : team(threads) {
+  explicit TestModel(int threads, model::MtpChoice mtp = model::MtpChoice::kLeaveOut)
+      : team(threads) {
     std::string name = (std::filesystem::temp_directory_path() / "ingot-engine-XXXXXX").string();
     directory_ = ::mkdtemp(name.data());
     base::json::object config =
@@ -32,7 +33,7 @@ class TestModel {
     const auto written = model::write_synthetic_checkpoint(directory_, config, tensor::DType::kF32,
                                                            /*seed=*/5, team, clock);
     EXPECT_TRUE(written.has_value()) << written.error().message;
-    loaded = LoadedModel::load(directory_, {}, team, clock).value();
+    loaded = LoadedModel::load(directory_, {.mtp = mtp}, team, clock).value();
   }
   ~TestModel() { std::filesystem::remove_all(directory_); }
 
