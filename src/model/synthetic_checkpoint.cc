@@ -29,11 +29,12 @@ DType dtype_of(const Parameter& parameter, DType dtype) {
 // Values [first, first + count) as bytes.
 void make_values(const Parameter& parameter, DType dtype, uint64_t seed, uint64_t first,
                  uint64_t count, base::ThreadTeam& team, std::byte* out) {
+  const SyntheticValues values(parameter, seed);
   const size_t width = tensor::size_bytes(dtype);
   team.run([&](int member) {
     const base::IndexRange range = base::share_of(static_cast<int64_t>(count), member, team.size());
     for (auto i = static_cast<uint64_t>(range.begin); i < static_cast<uint64_t>(range.end); ++i) {
-      const auto value = static_cast<float>(synthetic_value(parameter, seed, first + i));
+      const auto value = static_cast<float>(values[first + i]);
       const tensor::BFloat16 narrow = tensor::to_bf16(value);
       const void* source = dtype == DType::kF32 ? static_cast<const void*>(&value) : &narrow;
       std::memcpy(out + i * width, source, width);
@@ -73,12 +74,16 @@ base::Status write_tensors(const std::filesystem::path& path,
 
 }  // namespace
 
-double synthetic_value(const Parameter& parameter, uint64_t seed, uint64_t index) {
-  const double normal = base::random_stream(seed, parameter.name).normal(index);
-  if (parameter.name.ends_with("norm.weight")) return 1.0 + 0.2 * normal;
-  if (parameter.name.ends_with("bias")) return 0.1 * normal;
-  const auto inputs = static_cast<double>(parameter.shape[parameter.shape.rank() - 1]);
-  return normal * (1.2 / std::sqrt(inputs));
+SyntheticValues::SyntheticValues(const Parameter& parameter, uint64_t seed)
+    : stream_(base::random_stream(seed, parameter.name)) {
+  if (parameter.name.ends_with("norm.weight")) {
+    mean_ = 1.0;
+    spread_ = 0.2;
+  } else if (parameter.name.ends_with("bias")) {
+    spread_ = 0.1;
+  } else {
+    spread_ = 1.2 / std::sqrt(static_cast<double>(parameter.shape[parameter.shape.rank() - 1]));
+  }
 }
 
 base::Result<json::value> reshape_config(const json::value& config, const SyntheticShape& shape,

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/random.h"
 #include "base/result.h"
 #include "base/thread_team.h"
 #include "model/parameters.h"
@@ -28,10 +29,20 @@ base::Result<base::json::value> reshape_config(const base::json::value& config,
                                                const SyntheticShape& shape,
                                                std::string_view source);
 
-// Element `index` of a parameter's made-up weights: close to normal, with the spread that keeps
-// activations of order one through any depth (1.2 / sqrt(inputs) for matrices). A function of seed,
+// A parameter's made-up weights: close to normal, with the spread that keeps activations of order
+// one through any depth (1.2 / sqrt(inputs) for matrices). Every element is a function of seed,
 // name and index alone, so that any part can be made again anywhere.
-double synthetic_value(const Parameter& parameter, uint64_t seed, uint64_t index);
+class SyntheticValues {
+ public:
+  SyntheticValues(const Parameter& parameter, uint64_t seed);
+
+  double operator[](uint64_t index) const { return mean_ + spread_ * stream_.normal(index); }
+
+ private:
+  base::RandomStream stream_;
+  double mean_ = 0;
+  double spread_ = 1;
+};
 
 // Writes DESTINATION/model.safetensors and then config.json. `dtype` is kF32 or kBF16 and holds for
 // all but the routers' biases, which are F32 as published.

@@ -55,7 +55,7 @@ TEST(SyntheticCheckpoint, ValuesAreThoseOfTheGoldenFile) {
     const json::array& indices = object.at("index").as_array();
     for (size_t i = 0; i < indices.size(); ++i) {
       const auto index = indices[i].to_number<uint64_t>();
-      const auto value = static_cast<float>(synthetic_value(parameter, seed, index));
+      const auto value = static_cast<float>(SyntheticValues(parameter, seed)[index]);
       EXPECT_EQ(std::bit_cast<uint32_t>(value), number(object.at("f32").as_array()[i], 16))
           << parameter.name << " " << index;
       EXPECT_EQ(std::bit_cast<uint16_t>(tensor::to_bf16(value)),
@@ -92,7 +92,7 @@ TEST(SyntheticCheckpoint, IsAWholeModel) {
       ASSERT_EQ(row.stored.data->dtype, expected) << row.parameter.name;
       const auto last = static_cast<uint64_t>(row.parameter.shape.num_elements().value()) - 1;
       for (const uint64_t index : {uint64_t{0}, last / 2, last}) {
-        const auto value = static_cast<float>(synthetic_value(row.parameter, 3, index));
+        const auto value = static_cast<float>(SyntheticValues(row.parameter, 3)[index]);
         std::array<std::byte, 4> bytes{};
         const size_t width = tensor::size_bytes(expected);
         ASSERT_TRUE(checkpoint.read(*row.stored.data, index * width, {bytes.data(), width}));

@@ -87,7 +87,7 @@ void write_release(const GoldenCase& golden, const Release& release, bool twin,
     std::vector<float> values;
     for (int64_t i = 0; i < parameter.shape.num_elements(); ++i) {
       values.push_back(static_cast<float>(
-          model::synthetic_value(parameter, golden.seed, static_cast<uint64_t>(i))));
+          model::SyntheticValues(parameter, golden.seed)[static_cast<uint64_t>(i)]));
     }
     stored.push_back(model::store(parameter, values, release.form_of(parameter)));
     if (!twin) continue;
