@@ -112,5 +112,13 @@ TEST(ThreadTeam, MembersShareOutASum) {
   }
 }
 
+TEST(ThreadTeam, CreateGivesATeamThatRuns) {
+  const auto team = ThreadTeam::create(3);
+  ASSERT_TRUE(team.has_value()) << team.error().message;
+  std::atomic<int> members{0};
+  (*team)->run([&](int) { ++members; });
+  EXPECT_EQ(members.load(), 3);
+}
+
 }  // namespace
 }  // namespace ingot::base

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"

@@ -52,8 +52,6 @@ base::Result<KvCache> KvCache::create(const ModelConfig& config, kernels::CacheT
     }
   }
   KvCache cache;
-  cache.type_ = type;
-  cache.num_pages_ = num_pages;
   cache.arena_ = TRY(base::Arena::create(capacity_bytes, "the key-value cache's pages"));
   for (int64_t layer = 0; layer < count; ++layer) {
     const auto add = [&](kernels::CacheView view, std::vector<kernels::CacheView>& views) {

@@ -30,8 +30,6 @@ class KvCache {
   static base::Result<KvCache> create(const ModelConfig& config, kernels::CacheType type,
                                       CacheLayers layers, int64_t num_pages);
 
-  int64_t num_pages() const { return num_pages_; }
-  kernels::CacheType type() const { return type_; }
   // The MTP layer's is number num_hidden_layers.
   const kernels::CacheView& latents(int64_t layer) const {
     return latents_[static_cast<size_t>(layer)];
@@ -45,8 +43,6 @@ class KvCache {
   KvCache() = default;
 
   base::Arena arena_;
-  kernels::CacheType type_ = kernels::CacheType::kF32;
-  int64_t num_pages_ = 0;
   std::vector<kernels::CacheView> latents_;
   std::vector<kernels::CacheView> index_keys_;
 };

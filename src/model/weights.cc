@@ -14,7 +14,7 @@ namespace {
 
 using kernels::WeightFormat;
 
-// Bytes read between two steps of the progress bar.
+// Bytes read in one piece, so that the count of bytes done moves inside large tensors too.
 constexpr size_t kPieceBytes = 1 << 20;
 
 // The MTP layer's copies of embedding and head are never loaded: the main ones serve both.
