@@ -6,11 +6,20 @@ find_package(spdlog REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS json)
 find_package(CLI11 REQUIRED)
 
-# Debian's libxxhash-dev has no CMake package.
-find_path(INGOT_XXHASH_INCLUDE xxhash.h REQUIRED)
-find_library(INGOT_XXHASH_LIBRARY xxhash REQUIRED)
-mark_as_advanced(INGOT_XXHASH_INCLUDE INGOT_XXHASH_LIBRARY)
-add_library(xxHash::xxhash UNKNOWN IMPORTED)
-set_target_properties(xxHash::xxhash PROPERTIES
-  IMPORTED_LOCATION ${INGOT_XXHASH_LIBRARY}
-  INTERFACE_INCLUDE_DIRECTORIES ${INGOT_XXHASH_INCLUDE})
+# third_party_library(TARGET HEADER LIBRARY): one whose Debian package has no CMake package.
+function(third_party_library target header library)
+  string(MAKE_C_IDENTIFIER "INGOT_${library}" name)
+  string(TOUPPER ${name} name)
+  find_path(${name}_INCLUDE ${header} REQUIRED)
+  find_library(${name}_LIBRARY ${library} REQUIRED)
+  mark_as_advanced(${name}_INCLUDE ${name}_LIBRARY)
+  add_library(${target} UNKNOWN IMPORTED GLOBAL)
+  set_target_properties(${target} PROPERTIES
+    IMPORTED_LOCATION ${${name}_LIBRARY}
+    INTERFACE_INCLUDE_DIRECTORIES ${${name}_INCLUDE})
+endfunction()
+
+third_party_library(xxHash::xxhash xxhash.h xxhash)
+third_party_library(PCRE2::8bit pcre2.h pcre2-8)
+third_party_library(utf8proc::utf8proc utf8proc.h utf8proc)
+third_party_library(edit::edit histedit.h edit)
