@@ -174,6 +174,29 @@ void append_indented(std::string& out, const json::value& value, int depth) {
   out += nested ? "\n" + closing + "]" : "]";
 }
 
+void append_compact(std::string& out, const json::value& value) {
+  const char* separator = "";
+  if (const json::object* object = value.if_object()) {
+    out += '{';
+    for (const auto& [key, member] : *object) {
+      out += separator + js::serialize(js::string(key)) + ":";
+      append_compact(out, member);
+      separator = ",";
+    }
+    out += '}';
+  } else if (const json::array* array = value.if_array()) {
+    out += '[';
+    for (const json::value& element : *array) {
+      out += separator;
+      append_compact(out, element);
+      separator = ",";
+    }
+    out += ']';
+  } else {
+    append_scalar(out, value);
+  }
+}
+
 }  // namespace
 
 Result<json::value> parse_json(std::string_view text, std::string_view source) {
@@ -203,6 +226,12 @@ std::string pretty_json(const json::value& value) {
   std::string out;
   append_indented(out, value, 0);
   return out + "\n";
+}
+
+std::string compact_json(const json::value& value) {
+  std::string out;
+  append_compact(out, value);
+  return out;
 }
 
 }  // namespace ingot::base

@@ -19,5 +19,7 @@ Result<json::value> parse_json(std::string_view text, std::string_view source);
 // Two-space indented text with a final newline, keys in their order, for people and for diffs.
 // A double that is not finite is written as null.
 std::string pretty_json(const json::value& value);
+// The same on one line without spaces, for machines.
+std::string compact_json(const json::value& value);
 
 }  // namespace ingot::base

@@ -137,6 +137,7 @@ TEST(Json, ReadsTheNearestDouble) {
     ASSERT_EQ(value->as_array()[0].to_number<double>(), expected) << text;
     ASSERT_EQ(value->as_array()[1].as_double(), 0.1);
     ASSERT_EQ(parse_json(pretty_json(*value), "printed"), *value) << text;
+    ASSERT_EQ(parse_json(compact_json(*value), "printed"), *value) << text;
   }
 }
 
@@ -172,6 +173,7 @@ TEST(Json, PrettyTextHasNoInfinity) {
   const double infinity = std::numeric_limits<double>::infinity();
   const json::value value = {{"perplexity", infinity}, {"row", {1, -infinity, std::nan("")}}};
   EXPECT_EQ(pretty_json(value), "{\n  \"perplexity\": null,\n  \"row\": [1,null,null]\n}\n");
+  EXPECT_EQ(compact_json(value), "{\"perplexity\":null,\"row\":[1,null,null]}");
 }
 
 }  // namespace
