@@ -1,69 +1,101 @@
 #include "engine/generation.h"
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
 #include <numeric>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
 
 namespace ingot::engine {
 namespace {
 
 constexpr int64_t kStepTokens = 256;
 
-int64_t context_of(const GenerationRequest& request, const model::ModelConfig& config) {
-  // The last token is only drawn, never computed.
-  const int64_t wanted = static_cast<int64_t>(request.prompt.size()) + request.max_tokens - 1;
-  return std::min(std::max<int64_t>(wanted, 1), config.max_position_embeddings);
-}
-
 }  // namespace
 
 std::string_view name(FinishReason reason) {
-  return reason == FinishReason::kStop ? "stop" : "length";
+  switch (reason) {
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kAbort:
+      return "abort";
+  }
+  return "";
 }
 
-ExecutorCapacity generation_capacity(const GenerationRequest& request,
-                                     const model::ModelConfig& config) {
-  const int64_t context = context_of(request, config);
-  return {.step_tokens = std::min(kStepTokens, static_cast<int64_t>(request.prompt.size())),
+ExecutorCapacity generation_capacity(int64_t context, const model::ModelConfig& config) {
+  context = std::clamp<int64_t>(context, 1, config.max_position_embeddings);
+  return {.step_tokens = std::min(kStepTokens, context),
           .logit_rows = 1,
           .context = context,
           .num_pages = (context + scheduler::kPageTokens - 1) / scheduler::kPageTokens,
           .num_slots = 1};
 }
 
-base::Result<Generation> generate(ModelExecutor& executor, const GenerationRequest& request,
-                                  const base::Clock& clock) {
-  const auto& eos = executor.config().eos_token_ids;
-  const auto context = static_cast<size_t>(executor.capacity().context);
-  const auto step_tokens = static_cast<size_t>(executor.capacity().step_tokens);
+ExecutorCapacity generation_capacity(const GenerationRequest& request,
+                                     const model::ModelConfig& config) {
+  const auto prompt_tokens = static_cast<int64_t>(request.prompt.size());
+  // The last token is only drawn, never computed.
+  ExecutorCapacity capacity = generation_capacity(prompt_tokens + request.max_tokens - 1, config);
+  capacity.step_tokens = std::min(kStepTokens, prompt_tokens);
+  return capacity;
+}
+
+// The tokens after the computed ones, as many as a step takes.
+scheduler::Batch Generator::next_batch(const std::vector<int32_t>& known) const {
+  const size_t computed = computed_.size();
+  const auto step_tokens = static_cast<size_t>(executor_.capacity().step_tokens);
+  const size_t count = std::min(step_tokens, known.size() - computed);
+  scheduler::Batch batch;
+  scheduler::Batch::Sequence& sequence = batch.sequences.emplace_back();
+  sequence.first_position = static_cast<int32_t>(computed);
+  const auto begin = known.begin() + static_cast<ptrdiff_t>(computed);
+  sequence.tokens.assign(begin, begin + static_cast<ptrdiff_t>(count));
+  if (computed == 0) {
+    batch.released_slots = {0};
+    sequence.new_pages.resize(static_cast<size_t>(executor_.capacity().num_pages));
+    std::iota(sequence.new_pages.begin(), sequence.new_pages.end(), 0);
+  }
+  if (computed + count == known.size()) sequence.logit_rows = {static_cast<int32_t>(count) - 1};
+  return batch;
+}
+
+base::Result<Generation> Generator::generate(const GenerationRequest& request,
+                                             const GenerationHooks& hooks) {
+  CHECK(!request.prompt.empty());
+  const auto& eos = executor_.config().eos_token_ids;
+  const auto context = static_cast<size_t>(executor_.capacity().context);
   Generation result;
   if (request.max_tokens == 0) return result;
   std::vector<int32_t> known = request.prompt;
-  std::vector<int32_t> pages(static_cast<size_t>(executor.capacity().num_pages));
-  std::iota(pages.begin(), pages.end(), 0);
-  const base::Instant start = clock.now();
+  // The last token is computed in any case, for its logits.
+  const auto common =
+      std::mismatch(computed_.begin(), computed_.end(), known.begin(), std::prev(known.end()));
+  computed_.erase(common.first, computed_.end());
+  result.num_cached_tokens = computed_.size();
+  const base::Instant start = clock_.now();
   base::Instant first_token = start;
-  size_t computed = 0;
   while (true) {
-    const size_t count = std::min(step_tokens, known.size() - computed);
-    scheduler::Batch batch;
-    scheduler::Batch::Sequence& sequence = batch.sequences.emplace_back();
-    sequence.first_position = static_cast<int32_t>(computed);
-    const auto begin = known.begin() + static_cast<ptrdiff_t>(computed);
-    sequence.tokens.assign(begin, begin + static_cast<ptrdiff_t>(count));
-    if (computed == 0) {
-      batch.released_slots = {0};
-      sequence.new_pages = pages;
+    if (hooks.wants_more && !hooks.wants_more()) {
+      result.finish_reason = FinishReason::kAbort;
+      return result;
     }
-    computed += count;
-    const bool draws = computed == known.size();
-    if (draws) sequence.logit_rows = {static_cast<int32_t>(count) - 1};
-    const std::span<const float> logits = executor.forward(batch);
-    if (!draws) continue;
-    TRY(check_finite(logits, fmt::format("after token {}", computed - 1)));
+    const scheduler::Batch batch = next_batch(known);
+    std::span<const float> logits = executor_.forward(batch);
+    const std::vector<int32_t>& tokens = batch.sequences.front().tokens;
+    computed_.insert(computed_.end(), tokens.begin(), tokens.end());
+    if (logits.empty()) continue;
+    TRY(check_finite(logits, fmt::format("after token {}", computed_.size() - 1)));
+    if (request.num_token_ids > 0) {
+      logits = logits.first(static_cast<size_t>(request.num_token_ids));
+    }
     const auto position = static_cast<int64_t>(result.token_ids.size());
     const int32_t token = sample(logits, request.sampling, position);
-    const base::Instant now = clock.now();
+    const base::Instant now = clock_.now();
     if (position == 0) first_token = now;
     result.prefill = first_token - start;
     result.decode = now - first_token;
@@ -72,6 +104,7 @@ base::Result<Generation> generate(ModelExecutor& executor, const GenerationReque
       return result;
     }
     result.token_ids.push_back(token);
+    if (hooks.on_token) hooks.on_token(token);
     known.push_back(token);
     if (position + 1 == request.max_tokens || known.size() > context) return result;
   }

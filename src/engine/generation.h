@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace ingot::engine {
 
 enum class FinishReason : uint8_t {
   kStop,    // an end-of-sequence id, which is not part of the output
-  kLength,  // max_tokens, or the model's last position
+  kLength,  // max_tokens, or the last position of the model or of the cache
+  kAbort,   // the caller did not want more
 };
 std::string_view name(FinishReason reason);
 
@@ -21,22 +23,50 @@ struct GenerationRequest {
   std::vector<int32_t> prompt;
   int64_t max_tokens = 0;
   SamplingParams sampling;
+  // Only ids below this are drawn: those that the tokenizer has. 0: all that the model has.
+  int32_t num_token_ids = 0;
+};
+
+// What may happen on the way, on the calling thread. Either may be empty.
+struct GenerationHooks {
+  std::function<void(int32_t token)> on_token;  // the next one of the output
+  std::function<bool()> wants_more;             // asked before every step
 };
 
 struct Generation {
   std::vector<int32_t> token_ids;
   FinishReason finish_reason = FinishReason::kLength;
-  base::Duration prefill{};  // until the first token was drawn
-  base::Duration decode{};   // from there to the last one
+  size_t num_cached_tokens = 0;  // of the prompt, that were in the cache
+  base::Duration prefill{};      // until the first token was drawn
+  base::Duration decode{};       // from there to the last one
 };
 
-// Continues one prompt, alone on the executor. Errors: logits that are not finite.
-// REQUIRES: check_sequences passed for the prompt, and the capacity is generation_capacity's.
-base::Result<Generation> generate(ModelExecutor& executor, const GenerationRequest& request,
-                                  const base::Clock& clock);
+// Continues prompts, one after another, alone on an executor. What a prompt has in common with the
+// tokens of the last one, output included, is not computed again.
+class Generator {
+ public:
+  // Both must outlive it.
+  Generator(ModelExecutor& executor, const base::Clock& clock)
+      : executor_(executor), clock_(clock) {}
+
+  // Errors: logits that are not finite.
+  // REQUIRES: check_sequences passed for the prompt, it fits the executor's context, and the model
+  // runs without its MTP layer.
+  base::Result<Generation> generate(const GenerationRequest& request,
+                                    const GenerationHooks& hooks = {});
+
+ private:
+  scheduler::Batch next_batch(const std::vector<int32_t>& known) const;
+
+  ModelExecutor& executor_;
+  const base::Clock& clock_;
+  std::vector<int32_t> computed_;  // tokens whose rows are in the cache
+};
 
 // One slot with cache for the prompt and max_tokens, cut at the model's positions.
 ExecutorCapacity generation_capacity(const GenerationRequest& request,
                                      const model::ModelConfig& config);
+// One slot with cache for `context` tokens, cut at the model's positions.
+ExecutorCapacity generation_capacity(int64_t context, const model::ModelConfig& config);
 
 }  // namespace ingot::engine

@@ -18,7 +18,7 @@ std::vector<int32_t> some_ids(int32_t count) {
 
 Generation generate_with(TestModel& model, const GenerationRequest& request) {
   const auto executor = model.executor(generation_capacity(request, model.loaded->config()));
-  return generate(*executor, request, model.clock).value();
+  return Generator(*executor, model.clock).generate(request).value();
 }
 
 std::vector<SequenceScore> score_with(TestModel& model,
@@ -65,6 +65,58 @@ TEST(Generation, NoTokensAskedNoneGiven) {
   TestModel model(1);
   EXPECT_TRUE(generate_with(model, {.prompt = some_ids(3), .max_tokens = 0, .sampling = {}})
                   .token_ids.empty());
+}
+
+// A conversation: each prompt begins with some of what came before.
+TEST(Generation, WhatIsInTheCacheIsNotComputedAgain) {
+  TestModel model(2);
+  const auto executor = model.executor(generation_capacity(48, model.loaded->config()));
+  Generator generator(*executor, model.clock);
+  GenerationRequest request{.prompt = some_ids(9), .max_tokens = 5, .sampling = {}};
+  const Generation first = generator.generate(request).value();
+  EXPECT_EQ(first.num_cached_tokens, 0u);
+
+  const auto expect_as_alone = [&](size_t cached) {
+    const Generation continued = generator.generate(request).value();
+    EXPECT_EQ(continued.num_cached_tokens, cached);
+    EXPECT_EQ(continued.token_ids, generate_with(model, request).token_ids);
+  };
+  // The last token of an output is drawn and not computed.
+  request.prompt.insert(request.prompt.end(), first.token_ids.begin(), first.token_ids.end());
+  request.prompt.push_back(7);
+  expect_as_alone(9 + 4);
+  request.prompt.resize(11);
+  request.prompt.push_back(1);
+  expect_as_alone(11);
+  expect_as_alone(11);  // all but the last token, for its logits
+  request.prompt = {42, 3};
+  expect_as_alone(0);
+}
+
+TEST(Generation, TokensArriveOneByOneUntilNobodyWantsThem) {
+  TestModel model(1);
+  const GenerationRequest request{.prompt = some_ids(9), .max_tokens = 20, .sampling = {}};
+  const auto executor = model.executor(generation_capacity(request, model.loaded->config()));
+  std::vector<int32_t> seen;
+  const GenerationHooks hooks{.on_token = [&](int32_t token) { seen.push_back(token); },
+                              .wants_more = [&] { return seen.size() < 3; }};
+  Generator generator(*executor, model.clock);
+  const Generation aborted = generator.generate(request, hooks).value();
+  EXPECT_EQ(aborted.finish_reason, FinishReason::kAbort);
+  EXPECT_EQ(aborted.token_ids, seen);
+  EXPECT_EQ(seen.size(), 3u);
+  const Generation whole = generate_with(model, request);
+  EXPECT_EQ(std::vector(whole.token_ids.begin(), whole.token_ids.begin() + 3), seen);
+  EXPECT_EQ(generator.generate(request).value().token_ids, whole.token_ids);
+}
+
+TEST(Generation, DrawsOnlyIdsThatTheTokenizerHas) {
+  TestModel model(1);
+  const GenerationRequest request{.prompt = some_ids(5),
+                                  .max_tokens = 30,
+                                  .sampling = {.temperature = 50, .seed = 3},
+                                  .num_token_ids = 4};
+  for (const int32_t token : generate_with(model, request).token_ids) EXPECT_LT(token, 4);
 }
 
 TEST(Score, AddsUpWhatTheLogitsSay) {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "engine/sampler.h"
+#include "model/end_of_sequence.h"
 #include "tensor/checkpoint.h"
 
 namespace ingot::engine {
@@ -60,6 +61,10 @@ base::Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::filesyst
   const std::string config_text = TRY(model::read_config_text(directory));
   loaded->config_ =
       TRY(model::parse_model_config(TRY(base::parse_json(config_text, source)), source));
+  const std::vector<int64_t> further_eos = TRY(model::further_end_of_sequence(
+      directory, loaded->config_.eos_token_ids, loaded->config_.vocab_size));
+  loaded->config_.eos_token_ids.insert(loaded->config_.eos_token_ids.end(), further_eos.begin(),
+                                       further_eos.end());
   const tensor::Checkpoint checkpoint = TRY(tensor::Checkpoint::open(directory));
   const model::LoadPlan plan = TRY(model::plan_load(loaded->config_, checkpoint, options.rank));
   if (options.mtp == model::MtpChoice::kLoad && !plan.has_mtp) {

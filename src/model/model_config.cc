@@ -6,6 +6,7 @@
 #include "base/mapped_file.h"
 #include "kernels/route.h"
 #include "model/config_reader.h"
+#include "model/end_of_sequence.h"
 #include "model/family.h"
 
 namespace ingot::model {
@@ -292,22 +293,6 @@ Status read_indexer(ConfigReader& reader, const FamilyTraits& family, ModelConfi
   return {};
 }
 
-Status read_eos(ConfigReader& reader, ModelConfig& config) {
-  const json::value* value = reader.find("eos_token_id");
-  if (value == nullptr) return {};
-  const json::array single{*value};
-  const json::array& ids = value->is_array() ? value->get_array() : single;
-  for (const json::value& id : ids) {
-    const int64_t* number = id.if_int64();
-    if (number == nullptr || *number < 0 || *number >= config.vocab_size) {
-      return error("{}: \"eos_token_id\" has an entry that is no id below vocab_size {}",
-                   reader.source(), config.vocab_size);
-    }
-    config.eos_token_ids.push_back(*number);
-  }
-  return {};
-}
-
 // Only what is compared with the file: formats themselves follow from the tensors.
 Status read_quantization(ConfigReader& outer, ModelConfig& config) {
   const json::object* object = TRY(outer.object("quantization_config"));
@@ -371,7 +356,7 @@ Result<ModelConfig> parse_model_config(const json::value& document, std::string_
   TRY(read_experts(reader, config));
   TRY(read_rope(reader, config));
   TRY(read_indexer(reader, *family, config));
-  TRY(read_eos(reader, config));
+  config.eos_token_ids = TRY(read_end_of_sequence(reader, config.vocab_size));
   TRY(read_quantization(reader, config));
   TRY(check_fixed_choices(reader));
   for (const std::string_view key : kHarmlessKeys) reader.ignore(key);

@@ -35,8 +35,8 @@ std::string escaped(std::string_view text) {
 std::string unescaped(std::string_view text) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
-    const bool escape = text[i] == '\\' && i + 1 < text.size() &&
-                        (text[i + 1] == '"' || text[i + 1] == '\\');
+    const bool escape =
+        text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '"' || text[i + 1] == '\\');
     result += text[escape ? ++i : i];
   }
   return result;
@@ -55,11 +55,20 @@ std::string value_json(std::string_view text, const JsonTypes& types) {
   } else if (const auto again = base::parse_json(retry, "value")) {
     candidate = retry;
     value = *again;
-  } else if (const auto literal = parse_python_literal(inner)) {
-    candidate = base::compact_json(*literal);
-    value = *literal;
+  } else if (!types.unknown()) {
+    // Where anything is allowed, what looks like Python may as well be text.
+    if (const auto literal = parse_python_literal(inner)) {
+      candidate = base::compact_json(*literal);
+      value = *literal;
+    }
   }
   if (candidate.empty() || (types.string && !types.allows(value))) return quoted(text);
+  if (value.is_string() && types.number && !types.string) {
+    // "5" in quotes where only a number may be.
+    const std::string_view digits = value.get_string();
+    const auto number = base::parse_json(digits, "value");
+    if (number && number->is_number()) return std::string(trimmed(digits));
+  }
   return candidate;
 }
 

@@ -48,8 +48,9 @@ struct OutputParserOptions {
 // dropped. A <tool_call> ends the reasoning. Without an end marker everything is reasoning.
 //
 // An argument whose schema allows only a string is that text, unchanged. Any other is the JSON that
-// it holds, or JSON after \" and \\ are undone, or a Python literal; if that is nothing that the
-// schema allows and a string is allowed, or if nothing can be read, it is a string. Of a key that a
+// it holds, or JSON after \" and \\ are undone, or, where a schema says something, a Python
+// literal; if that is nothing that the schema allows and a string is allowed, or if nothing can be
+// read, it is a string. A number in quotes is a number where no string is allowed. Of a key that a
 // call has twice the first value stays. The first </tool_call> ends a call, wherever it stands, and
 // a call without a name is content. One that is cut off within its name gives no event.
 class OutputParser {
@@ -97,12 +98,12 @@ class OutputParser {
 
   const OutputParserOptions options_;
   State state_;
-  std::string held_;        // the end of the text so far, which may be the start of a marker
-  bool at_seam_;            // white space that comes now is dropped
-  bool at_start_ = true;    // nothing but white space has come
-  std::string space_;       // white space that is dropped if a seam follows
-  std::string name_;        // of the tool, or of the argument
-  std::string value_;       // of an argument that may be no string
+  std::string held_;      // the end of the text so far, which may be the start of a marker
+  bool at_seam_;          // white space that comes now is dropped
+  bool at_start_ = true;  // nothing but white space has come
+  std::string space_;     // white space that is dropped if a seam follows
+  std::string name_;      // of the tool, or of the argument
+  std::string value_;     // of an argument that may be no string
   JsonTypes value_types_;
   bool repeated_key_ = false;
   const ToolSchema* schema_ = nullptr;  // of the tool that is called

@@ -4,15 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include "base/mapped_file.h"
+
 namespace ingot::text {
 namespace {
 
 using Kind = OutputEvent::Kind;
 using Events = std::vector<OutputEvent>;
 
-constexpr std::array<std::string_view, 8> kMarkers = {
-    "<think>",   "</think>",   "<tool_call>", "</tool_call>",
-    "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"};
+constexpr std::array<std::string_view, 8> kMarkers = {"<think>",      "</think>",    "<tool_call>",
+                                                      "</tool_call>", "<arg_key>",   "</arg_key>",
+                                                      "<arg_value>",  "</arg_value>"};
 
 // Pieces of one kind that follow each other are one.
 void append(Events& all, const Events& more) {
@@ -145,6 +147,8 @@ std::vector<Golden> goldens() {
        R"(T:find A:{"filter": {"a": 1}} E)"},
       {false, "<tool_call>find<arg_key>filter</arg_key><arg_value>7</arg_value></tool_call>",
        R"(T:find A:{"filter": "7"} E)"},
+      {false, "<tool_call>find<arg_key>limit</arg_key><arg_value>\"7\"</arg_value></tool_call>",
+       R"(T:find A:{"limit": 7} E)"},
       {false, "<tool_call>find<arg_key>note</arg_key><arg_value>null</arg_value></tool_call>",
        R"(T:find A:{"note": null} E)"},
       {false, "<tool_call>find<arg_key>limit</arg_key><arg_value>many</arg_value></tool_call>",
@@ -175,10 +179,11 @@ std::vector<Golden> goldens() {
 TEST(OutputParser, GoldenOutputsByTokens) {
   for (const Golden& golden : goldens()) {
     for (const size_t step : {1, 2, 3, 7, 1000}) {
-      EXPECT_EQ(
-          by_tokens(golden.output, options(golden.starts_in_reasoning, MarkerSource::kTokens), step),
-          golden.expected)
-          << golden.output << "\n" << step << " tokens at a time";
+      EXPECT_EQ(by_tokens(golden.output, options(golden.starts_in_reasoning, MarkerSource::kTokens),
+                          step),
+                golden.expected)
+          << golden.output << "\n"
+          << step << " tokens at a time";
     }
   }
 }
@@ -194,6 +199,30 @@ TEST(OutputParser, GoldenOutputsSplitAtEveryByte) {
       EXPECT_EQ(in_pieces(golden.output, parser_options, size), golden.expected)
           << golden.output << "\nin pieces of " << size;
     }
+  }
+}
+
+// What sglang's parser makes of the same outputs; tools/make_golden_tool_calls.py wrote the file.
+TEST(OutputParser, CallsAsSglangReadsThem) {
+  const std::string path = INGOT_SOURCE_DIR "/tests/golden/text/tool_calls.json";
+  const auto golden = base::parse_json(base::read_text_file(path, 1 << 20).value(), path).value();
+  const auto schemas = parse_tools(golden.at("tools")).value();
+  for (const base::json::value& test : golden.at("cases").as_array()) {
+    const std::string_view output = test.at("output").as_string();
+    OutputParser parser({.markers = MarkerSource::kText, .tool_calls = true, .tools = schemas});
+    Events events = parser.push_text(output);
+    append(events, parser.finish());
+    base::json::array calls;
+    std::string arguments;
+    for (const OutputEvent& event : events) {
+      if (event.kind == Kind::kToolCallBegin)
+        calls.push_back(base::json::object{{"name", event.text}});
+      if (event.kind == Kind::kToolCallArguments) arguments += event.text;
+      if (event.kind != Kind::kToolCallEnd) continue;
+      calls.back().as_object()["arguments"] =
+          base::parse_json(std::exchange(arguments, {}), "arguments").value();
+    }
+    EXPECT_EQ(base::compact_json(calls), base::compact_json(test.at("calls"))) << output;
   }
 }
 

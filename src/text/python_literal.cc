@@ -120,7 +120,8 @@ class Reader {
       if (known < kMeanings.size()) out += kMeanings[known];  // a newline continues the line
       return true;
     }
-    if (c != 'x' && c != 'u') return c != 'U' && c != 'N' && !(c >= '0' && c <= '7') && keep(out, c);
+    if (c != 'x' && c != 'u')
+      return c != 'U' && c != 'N' && !(c >= '0' && c <= '7') && keep(out, c);
     const size_t digits = c == 'x' ? 2 : 4;
     if (rest_.size() < digits) return false;
     std::string quoted = c == 'x' ? "\"\\u00" : "\"\\u";

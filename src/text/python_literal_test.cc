@@ -26,10 +26,11 @@ TEST(PythonLiteral, ReadsWhatPythonWrites) {
 }
 
 TEST(PythonLiteral, AnythingElseIsNothing) {
-  for (const char* text :
-       {"", "hello", "Truest", "[1", "[1 2]", "{'a'}", "{1: 2}", "'open", "'a' 'b'", "1 2", "(",
-        "(,)", "{'a': 1", "'\\ud800'", "'\\u12'", "'\\x4'", "'\\101'", "'\\N{DASH}'", "'a\nb'",
-        "__import__('os')", "1+2", "nan"}) {
+  for (const char* text : {"",       "hello",   "Truest",      "[1",        "[1 2]",
+                           "{'a'}",  "{1: 2}",  "'open",       "'a' 'b'",   "1 2",
+                           "(",      "(,)",     "{'a': 1",     "'\\ud800'", "'\\u12'",
+                           "'\\x4'", "'\\101'", "'\\N{DASH}'", "'a\nb'",    "__import__('os')",
+                           "1+2",    "nan"}) {
     EXPECT_EQ(as_json(text), "nothing") << text;
   }
   EXPECT_EQ(as_json(std::string(100000, '[')), "nothing");

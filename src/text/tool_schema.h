@@ -22,12 +22,13 @@ struct JsonTypes {
   bool unknown() const { return !(string || number || boolean || null || object || array); }
   bool only_string() const { return string && !(number || boolean || null || object || array); }
   bool allows(const base::json::value& value) const;
-  void add(const JsonTypes& others);
+  void unite(const JsonTypes& others);
+  void intersect(const JsonTypes& others);
 };
 
-// Of a JSON schema: its "type", else those of its "enum" or "const", else those of its "anyOf",
-// "oneOf" or "allOf" together.
-JsonTypes types_of_schema(const base::json::value& schema);
+// What all of a JSON schema's "type", "enum", "const", "anyOf", "oneOf", "allOf" and "$ref" allow
+// together. References are looked up in `root`.
+JsonTypes types_of_schema(const base::json::value& schema, const base::json::value& root);
 
 // What a tool's arguments may be, from the "tools" of a request.
 struct ToolSchema {

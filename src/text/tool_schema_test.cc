@@ -6,7 +6,12 @@ namespace ingot::text {
 namespace {
 
 JsonTypes types_of(std::string_view schema) {
-  return types_of_schema(base::parse_json(schema, "schema").value());
+  const auto root = base::parse_json(R"({"$defs": {"text": {"type": "string"},
+      "loop": {"$ref": "#/$defs/loop"}, "many": {"anyOf": [{"$ref": "#/$defs/many"},
+      {"$ref": "#/$defs/many"}, {"$ref": "#/$defs/many"}]}}})",
+                                     "root")
+                        .value();
+  return types_of_schema(base::parse_json(schema, "schema").value(), root);
 }
 
 TEST(ToolSchema, TypesOfASchema) {
@@ -17,14 +22,19 @@ TEST(ToolSchema, TypesOfASchema) {
   EXPECT_TRUE(types_of(R"({"anyOf": [{"type": "string"}, {"enum": ["x"]}]})").only_string());
   const JsonTypes nullable = types_of(R"({"type": ["string", "null"]})");
   EXPECT_TRUE(nullable.string && nullable.null && !nullable.only_string());
+  EXPECT_TRUE(types_of(R"({"$ref": "#/$defs/text"})").only_string());
+  EXPECT_TRUE(types_of(R"({"allOf": [{"$ref": "#/$defs/text"}], "title": "T"})").only_string());
+  EXPECT_TRUE(types_of(R"({"type": ["string", "null"], "enum": ["a"]})").only_string());
+  EXPECT_TRUE(types_of(R"({"allOf": [{"type": ["integer", "null"]}, {"type": "number"}]})").number);
   const JsonTypes either = types_of(R"({"oneOf": [{"type": "number"}, {"type": "array"}]})");
   EXPECT_TRUE(either.number && either.array && !either.string);
 }
 
 TEST(ToolSchema, WhatIsNotSaidIsUnknown) {
-  for (const char* schema :
-       {"{}", "true", R"({"$ref": "#/x"})", R"({"type": 3})", R"({"type": "thing"})",
-        R"({"anyOf": [{"type": "string"}, {}]})", R"({"anyOf": 1})"}) {
+  for (const char* schema : {"{}", "true", R"({"$ref": "#/x"})", R"({"$ref": "#/$defs/loop"})",
+                             R"({"$ref": "#/$defs/many"})", R"({"$ref": "http://a/b"})",
+                             R"({"$ref": "#"})", R"({"type": 3})", R"({"type": "thing"})",
+                             R"({"anyOf": [{"type": "string"}, {}]})", R"({"anyOf": 1})"}) {
     EXPECT_TRUE(types_of(schema).unknown()) << schema;
     EXPECT_TRUE(types_of(schema).allows(base::json::value(1))) << schema;
   }

@@ -1,0 +1,119 @@
+#include "cli/line_reader.h"
+
+#include <cerrno>
+#include <clocale>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+#include <histedit.h>
+#include <unistd.h>
+
+#include "cli/interrupt.h"
+
+namespace ingot::cli {
+namespace {
+
+constexpr int kHistoryLines = 1000;
+
+// The editor counts characters by the thread's locale. Only their classes are taken from it: how
+// numbers are written stays "C".
+class CharacterSet {
+ public:
+  static base::Result<CharacterSet> use_utf8() {
+    CharacterSet set;
+    set.locale_ = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    if (set.locale_ == nullptr) {
+      return base::error("the locale C.UTF-8 is missing; install it, or pipe the input");
+    }
+    ::uselocale(set.locale_);
+    return set;
+  }
+
+  CharacterSet(CharacterSet&& other) noexcept : locale_(std::exchange(other.locale_, nullptr)) {}
+  CharacterSet& operator=(CharacterSet&&) = delete;
+  ~CharacterSet() {
+    if (locale_ == nullptr) return;
+    ::uselocale(LC_GLOBAL_LOCALE);
+    ::freelocale(locale_);
+  }
+
+ private:
+  CharacterSet() = default;
+  locale_t locale_ = nullptr;
+};
+
+}  // namespace
+
+struct LineReader::Editor {
+  explicit Editor(CharacterSet used) : character_set(std::move(used)) {
+    line = el_init("ingot", stdin, stdout, stderr);
+    lines = history_init();
+    HistEvent event;
+    history(lines, &event, H_SETSIZE, kHistoryLines);
+    history(lines, &event, H_SETUNIQUE, 1);
+    el_set(line, EL_CLIENTDATA, this);
+    el_set(line, EL_PROMPT, prompt_of);
+    el_set(line, EL_EDITOR, "emacs");
+    el_set(line, EL_HIST, history, lines);
+  }
+  ~Editor() {
+    history_end(lines);
+    el_end(line);
+  }
+
+  static char* prompt_of(EditLine* line) {
+    Editor* editor = nullptr;
+    el_get(line, EL_CLIENTDATA, &editor);
+    return editor->prompt.data();
+  }
+
+  void remember(const char* text) {
+    HistEvent event;
+    history(lines, &event, H_ENTER, text);
+  }
+
+  CharacterSet character_set;
+  EditLine* line = nullptr;
+  History* lines = nullptr;
+  std::string prompt;
+};
+
+LineReader::LineReader() = default;
+LineReader::LineReader(LineReader&&) noexcept = default;
+LineReader& LineReader::operator=(LineReader&&) noexcept = default;
+LineReader::~LineReader() = default;
+
+base::Result<LineReader> LineReader::open() {
+  LineReader reader;
+  if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) {
+    reader.editor_ = std::make_unique<Editor>(TRY(CharacterSet::use_utf8()));
+  }
+  return reader;
+}
+
+base::Result<std::optional<std::string>> LineReader::read(const std::string& prompt) {
+  std::string text;
+  if (editor_ == nullptr) {
+    if (std::getline(std::cin, text)) return text;
+    if (std::cin.bad()) return base::error("standard input: {}", std::strerror(errno));
+    return std::nullopt;
+  }
+  editor_->prompt = prompt;
+  while (true) {
+    InterruptGuard::clear();
+    int count = 0;
+    const char* line = el_gets(editor_->line, &count);
+    if (line != nullptr && count > 0) {
+      text.assign(line, static_cast<size_t>(count));
+      if (text.ends_with('\n')) text.pop_back();
+      if (!text.empty()) editor_->remember(text.c_str());
+      return text;
+    }
+    if (!InterruptGuard::pressed()) return std::nullopt;
+    std::fputs("^C\n", stdout);
+    el_reset(editor_->line);
+  }
+}
+
+}  // namespace ingot::cli

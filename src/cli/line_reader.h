@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace ingot::cli {
+
+// Lines from standard input. From a terminal with a prompt, editing and a history of this session,
+// which is kept nowhere; otherwise as they come. One at a time exists.
+class LineReader {
+ public:
+  // Errors: the terminal's character set is not known to this machine.
+  static base::Result<LineReader> open();
+
+  LineReader(LineReader&&) noexcept;
+  LineReader& operator=(LineReader&&) noexcept;
+  ~LineReader();
+
+  bool is_terminal() const { return editor_ != nullptr; }
+
+  // The next line without its end; nothing at the end of the input. A line that is interrupted by
+  // Ctrl-C is dropped and the prompt shown anew. Errors: the input cannot be read.
+  base::Result<std::optional<std::string>> read(const std::string& prompt);
+
+ private:
+  struct Editor;
+  LineReader();
+
+  std::unique_ptr<Editor> editor_;
+};
+
+}  // namespace ingot::cli
