@@ -1,7 +1,5 @@
 #include "base/clock.h"
 
-#include <ctime>
-
 namespace ingot::base {
 
 Instant SystemClock::now() const { return std::chrono::steady_clock::now(); }
@@ -13,6 +11,13 @@ std::string utc_timestamp() {
   char text[32];
   const size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return std::string(text, length);
+}
+
+std::tm local_calendar() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  return parts;
 }
 
 }  // namespace ingot::base

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
 #include <string>
 
 namespace ingot::base {
@@ -24,6 +25,9 @@ class SystemClock final : public Clock {
 
 // Wall time in UTC as "2026-11-30T07:11:27Z", for provenance records only.
 std::string utc_timestamp();
+
+// Wall time where the machine is, for what people read.
+std::tm local_calendar();
 
 inline double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 

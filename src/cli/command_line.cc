@@ -118,24 +118,83 @@ Command add_score(CLI::App& program) {
   return {app, [options](const CommonOptions& common) { return score(common, *options); }};
 }
 
-Command add_generate(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("generate", "Continue a prompt given as token ids.");
-  auto options = std::make_shared<GenerateOptions>();
-  add_model_options(*app, options->model);
-  app->add_option("--token-ids", options->token_ids, "JSON file with an array of token ids")
-      ->required();
-  app->add_option("--max-tokens", options->max_tokens, "Most tokens to generate")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
-      ->capture_default_str();
-  app->add_option("--temperature", options->sampling.temperature,
-                  "0 takes the most likely token; otherwise draws after dividing logits by it")
+void add_sampling_options(CLI::App& app, engine::SamplingParams& sampling) {
+  app.add_option("--temperature", sampling.temperature,
+                 "0 takes the most likely token; otherwise draws after dividing logits by it")
       ->check(CLI::Range(0.0, 100.0))
       ->check(not_nan)
       ->capture_default_str();
-  app->add_option("--seed", options->sampling.seed, "The same seed gives the same tokens")
+  app.add_option("--seed", sampling.seed, "The same seed gives the same tokens")
       ->check(not_negative)
       ->capture_default_str();
+}
+
+void add_max_tokens(CLI::App& app, int64_t& max_tokens) {
+  app.add_option("--max-tokens", max_tokens, "Most tokens to generate")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->capture_default_str();
+}
+
+Command add_generate(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("generate", "Continue a prompt.");
+  auto options = std::make_shared<GenerateOptions>();
+  add_model_options(*app, options->model);
+  auto* prompt = app->add_option_group("Prompt");
+  prompt->add_option("--prompt", options->prompt,
+                     "Text to continue as it is, without the chat template");
+  prompt->add_option("--token-ids", options->token_ids, "JSON file with an array of token ids");
+  prompt->require_option(1);
+  app->add_flag("--control-tokens", options->control_tokens,
+                "Take markers such as <|user|> in the prompt for control tokens; otherwise they "
+                "are text");
+  add_max_tokens(*app, options->max_tokens);
+  add_sampling_options(*app, options->sampling);
   return {app, [options](const CommonOptions& common) { return generate(common, *options); }};
+}
+
+Command add_chat(CLI::App& program) {
+  CLI::App* app = program.add_subcommand(
+      "chat",
+      "Talk with a model: a line is a message, /help lists commands. Input that is piped is\n"
+      "answered line by line; with --json an answer is a line of JSON.");
+  auto options = std::make_shared<ChatOptions>();
+  add_model_options(*app, options->model);
+  app->add_option("--system", options->system, "How the model is to behave");
+  app->add_option("--thinking", options->thinking,
+                  "show: the reasoning, dimmed; hide: only the answer; off: answer without any")
+      ->check(CLI::IsMember({"show", "hide", "off"}))
+      ->capture_default_str();
+  app->add_option("--reasoning-effort", options->reasoning_effort,
+                  "What the model's template knows, such as high or max");
+  add_max_tokens(*app, options->max_tokens);
+  app->add_option("--kv-tokens", options->kv_tokens,
+                  "Tokens that a conversation may have; default: the model's positions, but at "
+                  "most 32768")
+      ->check(CLI::Range(int64_t{16}, int64_t{1} << 24));
+  add_sampling_options(*app, options->sampling);
+  return {app, [options](const CommonOptions& common) { return chat(common, *options); }};
+}
+
+Command add_tokenize(CLI::App& program) {
+  CLI::App* app = program.add_subcommand(
+      "tokenize", "What a text or a conversation is to a model: its token ids, and back.");
+  auto options = std::make_shared<TokenizeOptions>();
+  app->add_option("MODEL", options->model, "Model directory; only its text files are read")
+      ->required();
+  auto* input = app->add_option_group("Input");
+  input->add_option("--text", options->text, "A text");
+  input->add_option("--file", options->file, "A file of text");
+  input->add_option("--messages", options->messages,
+                    "JSON file: an array of messages, or an object with messages, tools, "
+                    "documents, add_generation_prompt, chat_template_kwargs");
+  input->add_option("--lines", options->lines,
+                    "A JSON string a line; prints an array of ids a line");
+  input->add_option("--token-ids", options->token_ids, "JSON file with ids, whose text is printed");
+  input->require_option(1);
+  app->add_flag("--control-tokens", options->control_tokens,
+                "Take markers such as <|user|> in the text for control tokens; otherwise they "
+                "are text");
+  return {app, [options](const CommonOptions& common) { return tokenize(common, *options); }};
 }
 
 Command add_synth(CLI::App& program) {
@@ -178,8 +237,9 @@ int run(int argc, const char* const* argv) {
       ->envname("INGOT_THREADS")
       ->check(CLI::Range(1, 1024));
   program.add_flag("--json", common.json, "Print the result as JSON");
-  const std::vector<Command> commands = {add_inspect(program), add_score(program),
-                                         add_generate(program), add_synth(program)};
+  const std::vector<Command> commands = {add_inspect(program),  add_score(program),
+                                         add_generate(program), add_chat(program),
+                                         add_tokenize(program), add_synth(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::CallForHelp& call) {

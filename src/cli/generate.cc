@@ -3,81 +3,96 @@
 
 #include "base/log.h"
 #include "base/provenance.h"
+#include "cli/generation_report.h"
 #include "cli/model_session.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "engine/generation.h"
+#include "engine/model_text.h"
+#include "text/detokenizer.h"
 
 namespace ingot::cli {
 namespace {
 
 namespace json = base::json;
 
-double tokens_per_second(size_t tokens, base::Duration duration) {
-  const double seconds = base::seconds(duration);
-  return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
-}
+// The prompt, and the text files of the model when it is one of letters.
+struct Prompt {
+  TokenIds ids;
+  std::optional<engine::ModelText> text;
+};
 
-// Tokens after the first took the decode time.
-size_t decoded(const engine::Generation& generation) {
-  return generation.token_ids.empty() ? 0 : generation.token_ids.size() - 1;
+base::Result<Prompt> read_prompt(const GenerateOptions& options) {
+  Prompt prompt;
+  if (options.prompt) {
+    const model::ModelConfig config = TRY(model::load_model_config(options.model.model));
+    prompt.text = TRY(engine::load_model_text(options.model.model, config));
+    prompt.ids = {.path = "--prompt",
+                  .sequences = {TRY(prompt.text->tokenizer.encode(
+                      *options.prompt, options.control_tokens ? text::ControlTokens::kRecognise
+                                                              : text::ControlTokens::kAsText))}};
+    return prompt;
+  }
+  prompt.ids = TRY(read_token_ids(options.token_ids));
+  if (prompt.ids.sequences.size() != 1) {
+    return base::error("{}: {} sequences; generate continues one, ingot score takes several",
+                       options.token_ids.string(), prompt.ids.sequences.size());
+  }
+  return prompt;
 }
 
 void print_json(const engine::Generation& generation, const GenerateOptions& options,
-                size_t prompt_tokens, const engine::LoadedModel& model, int threads) {
-  json::object document = base::result_document("generate", {.model_hash = model.hash(),
-                                                             .threads = threads,
-                                                             .arithmetic = model.arithmetic(),
-                                                             .seed = options.sampling.seed});
-  json::array ids;
-  for (const int32_t id : generation.token_ids) ids.emplace_back(id);
-  const size_t completion_tokens = generation.token_ids.size();
-  document["token_ids"] = std::move(ids);
-  document["text"] = nullptr;
+                const ModelSession& session, json::value text) {
+  const size_t prompt_tokens = session.sequences.front().size();
+  json::object document =
+      base::result_document("generate", {.model_hash = session.model->hash(),
+                                         .threads = session.team->size(),
+                                         .arithmetic = session.model->arithmetic(),
+                                         .seed = options.sampling.seed});
+  document["token_ids"] = json::array(generation.token_ids.begin(), generation.token_ids.end());
+  document["text"] = std::move(text);
   document["finish_reason"] = name(generation.finish_reason);
-  document["usage"] = json::object{{"prompt_tokens", prompt_tokens},
-                                   {"completion_tokens", completion_tokens},
-                                   {"total_tokens", prompt_tokens + completion_tokens},
-                                   {"draft_tokens", 0},
-                                   {"accepted_tokens", 0}};
-  document["timings"] = json::object{
-      {"prefill_seconds", base::seconds(generation.prefill)},
-      {"decode_seconds", base::seconds(generation.decode)},
-      {"prefill_tokens_per_second", tokens_per_second(prompt_tokens, generation.prefill)},
-      {"decode_tokens_per_second", tokens_per_second(decoded(generation), generation.decode)}};
+  document["usage"] = usage_json(generation, prompt_tokens);
+  document["timings"] = timings_json(generation, prompt_tokens);
   fmt::print("{}", base::pretty_json(document));
-}
-
-void print_text(const engine::Generation& generation, size_t prompt_tokens) {
-  fmt::print("{}\n", fmt::join(generation.token_ids, " "));
-  if (generation.token_ids.empty()) return;
-  base::log_info(fmt::format(
-      "{} prompt tokens at {:.1f} tokens/s, then {} tokens at {:.1f} tokens/s; finished: {}",
-      prompt_tokens, tokens_per_second(prompt_tokens, generation.prefill),
-      generation.token_ids.size(), tokens_per_second(decoded(generation), generation.decode),
-      name(generation.finish_reason)));
 }
 
 }  // namespace
 
 base::Result<int> generate(const CommonOptions& common, const GenerateOptions& options) {
-  TokenIds ids = TRY(read_token_ids(options.token_ids));
-  if (ids.sequences.size() != 1) {
-    return base::error("{}: {} sequences; generate continues one, ingot score takes several",
-                       options.token_ids.string(), ids.sequences.size());
-  }
-  const auto session = TRY(open_session(common, options.model, std::move(ids)));
+  Prompt prompt = TRY(read_prompt(options));
+  const auto session = TRY(open_session(common, options.model, std::move(prompt.ids)));
   const engine::LoadedModel& model = *session->model;
-  const engine::GenerationRequest request{.prompt = session->sequences.front(),
-                                          .max_tokens = options.max_tokens,
-                                          .sampling = options.sampling};
+  engine::GenerationRequest request{.prompt = session->sequences.front(),
+                                    .max_tokens = options.max_tokens,
+                                    .sampling = options.sampling};
+  engine::GenerationHooks hooks;
+  std::optional<text::Detokenizer> detokenizer;
+  std::string text;
+  const auto say = [&](std::string_view piece) {
+    text += piece;
+    if (!common.json) write_out(stdout_is_terminal() ? terminal_safe(piece) : std::string(piece));
+  };
+  if (prompt.text) {
+    request.num_token_ids = prompt.text->tokenizer.vocabulary_size();
+    detokenizer.emplace(prompt.text->tokenizer, text::SpecialTokens::kKeep);
+    hooks.on_token = [&](int32_t token) -> base::Status {
+      say(TRY(detokenizer->push(token)).text);
+      return {};
+    };
+  }
   const auto executor = TRY(engine::ModelExecutor::create(
       model, *session->team, engine::generation_capacity(request, model.config())));
-  const engine::Generation generation = TRY(engine::generate(*executor, request, session->clock));
+  const engine::Generation generation =
+      TRY(engine::Generator(*executor, session->clock).generate(request, hooks));
+  if (detokenizer) say(detokenizer->finish());
   if (common.json) {
-    print_json(generation, options, request.prompt.size(), model, session->team->size());
-  } else {
-    print_text(generation, request.prompt.size());
+    print_json(generation, options, *session, prompt.text ? json::value(text) : nullptr);
+    return 0;
   }
+  if (!prompt.text) fmt::print("{}", fmt::join(generation.token_ids, " "));
+  fmt::print("\n");
+  base::log_info(generation_summary(generation, request.prompt.size()));
   return 0;
 }
 

@@ -3,11 +3,14 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/provenance.h"
 #include "cli/options.h"
+#include "engine/model_text.h"
+#include "model/end_of_sequence.h"
 #include "model/inspection.h"
 #include "model/kv_cache.h"
 #include "model/transformer.h"
@@ -29,6 +32,7 @@ struct Subject {
   std::optional<model::LoadPlan> plan;
   model::Inspection inspection;
   std::optional<kernels::Ledger> ledger;
+  std::optional<engine::ModelText> text;
 };
 
 // "753.33 B", "1.25 M"
@@ -88,6 +92,36 @@ base::Result<Subject> open_subject(const InspectOptions& options) {
   subject.plan = TRY(model::plan_load(subject.config, *subject.checkpoint, {}));
   subject.inspection = model::inspect_plan(subject.config, *subject.plan);
   return subject;
+}
+
+// Adds what there is to say about tokenizer and template. A model without them runs on token ids.
+base::Status open_text(Subject& subject, const std::filesystem::path& directory) {
+  if (!subject.plan || !std::filesystem::exists(directory / "tokenizer.json")) return {};
+  std::vector<Finding>& findings = subject.plan->findings;
+  const std::vector<int64_t> further = TRY(model::further_end_of_sequence(
+      directory, subject.config.eos_token_ids, subject.config.vocab_size));
+  if (!further.empty()) {
+    findings.push_back(
+        {.severity = Severity::kWarning,
+         .code = "end_of_sequence_differs",
+         .subject = "generation_config.json",
+         .message = fmt::format("also ends answers at {}, which config.json does not have",
+                                fmt::join(further, ", ")),
+         .remedy = "nothing to do; all of both end an answer"});
+    std::ranges::copy(further, std::back_inserter(subject.config.eos_token_ids));
+  }
+  auto text = engine::ModelText::load(directory);
+  if (!text) {
+    findings.push_back({.severity = Severity::kError,
+                        .code = "text_unreadable",
+                        .subject = "text",
+                        .message = text.error().message,
+                        .remedy = "only commands that take token ids would run"});
+    return {};
+  }
+  subject.text = std::move(*text);
+  std::ranges::move(subject.text->compare_with(subject.config), std::back_inserter(findings));
+  return {};
 }
 
 // Adds a finding when a plan without errors has a use that no kernel of this build takes, and the
@@ -152,6 +186,18 @@ void print_overview(const Subject& subject, const std::filesystem::path& path) {
       model::cache_bytes_per_token(c, kernels::CacheType::kBF16, model::CacheLayers::kMain);
   fmt::print("  cache       {} bytes per token in bf16: {} latents, {} index keys\n",
              grouped(cache.total()), grouped(cache.latents), grouped(cache.index_keys));
+}
+
+void print_text_files(const Subject& subject) {
+  if (!subject.text) return;
+  const text::Tokenizer& tokenizer = subject.text->tokenizer;
+  fmt::print("  tokenizer   byte-level BPE, {} ids, {} of them added tokens\n",
+             grouped(tokenizer.vocabulary_size()), tokenizer.added_tokens().size());
+  if (const auto& chat_template = subject.text->chat_template) {
+    fmt::print("  template    reads {}\n", fmt::join(chat_template->variables(), ", "));
+  } else {
+    fmt::print("  template    none; ingot chat needs one\n");
+  }
 }
 
 void print_modules(const Subject& subject) {
@@ -248,6 +294,18 @@ json::array ledger_json(const kernels::Ledger& ledger) {
   return rows;
 }
 
+json::object text_json(const engine::ModelText& model_text) {
+  json::object text{{"vocabulary_size", model_text.tokenizer.vocabulary_size()},
+                    {"added_tokens", model_text.tokenizer.added_tokens().size()},
+                    {"chat_template", nullptr}};
+  if (model_text.chat_template) {
+    const auto variables = model_text.chat_template->variables();
+    text["chat_template"] =
+        json::object{{"variables", json::array(variables.begin(), variables.end())}};
+  }
+  return text;
+}
+
 void print_json(const Subject& subject, int threads) {
   const model::ModelConfig& c = subject.config;
   base::ProvenanceInputs inputs{.threads = threads, .seed = {}};
@@ -271,6 +329,7 @@ void print_json(const Subject& subject, int threads) {
     for (const Finding& finding : subject.plan->findings) findings.push_back(to_json(finding));
     for (const auto& row : subject.plan->rows) rows.push_back(to_json(row, *subject.checkpoint));
   }
+  if (subject.text) document["text"] = text_json(*subject.text);
   document["findings"] = std::move(findings);
   if (subject.ledger) document["kernels"] = ledger_json(*subject.ledger);
   document["rows"] = std::move(rows);
@@ -282,11 +341,13 @@ void print_json(const Subject& subject, int threads) {
 base::Result<int> inspect(const CommonOptions& common, const InspectOptions& options) {
   Subject subject = TRY(open_subject(options));
   TRY(choose_kernels(subject, common, options));
+  TRY(open_text(subject, options.model.model));
   const bool loads = !subject.plan || subject.plan->check().has_value();
   if (common.json) {
     print_json(subject, thread_count(common));
   } else {
     print_overview(subject, options.model.model);
+    print_text_files(subject);
     print_modules(subject);
     if (subject.plan) print_rules(*subject.plan);
     if (subject.plan) print_findings(subject.plan->findings);

@@ -56,20 +56,27 @@ base::Result<TokenIds> read_token_ids(const std::filesystem::path& path) {
 }
 
 base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& common,
-                                                         const ModelOptions& options, TokenIds ids,
+                                                         const ModelOptions& options,
                                                          int32_t draft_tokens) {
   engine::ExecutorOptions executor = TRY(executor_options(common, options));
-  const model::ModelConfig config = TRY(model::load_model_config(options.model));
-  if (const auto status = engine::check_sequences(ids.sequences, config, draft_tokens); !status) {
-    return base::error("{}: {}", ids.path.string(), status.error().message);
-  }
   if (draft_tokens > 0) executor.mtp = model::MtpChoice::kLoad;
   auto session = std::make_unique<ModelSession>();
-  session->sequences = std::move(ids.sequences);
   session->team = TRY(base::ThreadTeam::create(thread_count(common)));
   session->model =
       TRY(engine::LoadedModel::load(options.model, executor, *session->team, session->clock));
   for (const std::string& note : session->model->notes()) base::log_info(note);
+  return session;
+}
+
+base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& common,
+                                                         const ModelOptions& options, TokenIds ids,
+                                                         int32_t draft_tokens) {
+  const model::ModelConfig config = TRY(model::load_model_config(options.model));
+  if (const auto status = engine::check_sequences(ids.sequences, config, draft_tokens); !status) {
+    return base::error("{}: {}", ids.path.string(), status.error().message);
+  }
+  auto session = TRY(open_session(common, options, draft_tokens));
+  session->sequences = std::move(ids.sequences);
   return session;
 }
 

@@ -30,8 +30,13 @@ struct TokenIds {
 // A JSON array of ids is one sequence; an array of arrays is several.
 base::Result<TokenIds> read_token_ids(const std::filesystem::path& path);
 
-// Checks the ids against the config, before a byte of weights is read, and then loads the model,
-// with its MTP layer when drafts are asked for. Says on stderr what is worth knowing about it.
+// Loads the model, with its MTP layer when drafts are asked for. Says on stderr what is worth
+// knowing about it.
+base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& common,
+                                                         const ModelOptions& options,
+                                                         int32_t draft_tokens = 0);
+
+// Checks the ids against the config, before a byte of weights is read, and then does the same.
 base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& common,
                                                          const ModelOptions& options, TokenIds ids,
                                                          int32_t draft_tokens = 0);

@@ -40,9 +40,33 @@ struct ScoreOptions {
 
 struct GenerateOptions {
   ModelOptions model;
+  // The prompt; exactly one of them.
   std::filesystem::path token_ids;
+  std::optional<std::string> prompt;
+  bool control_tokens = false;  // recognised in the prompt
   int64_t max_tokens = 128;
   engine::SamplingParams sampling;
+};
+
+struct ChatOptions {
+  ModelOptions model;
+  std::string system;
+  std::string thinking = "show";  // "show", "hide", "off"
+  std::string reasoning_effort;   // empty: the template's own
+  int64_t max_tokens = 1024;
+  int64_t kv_tokens = 0;  // 0: as many as the model has positions, within a bound
+  engine::SamplingParams sampling;
+};
+
+struct TokenizeOptions {
+  std::filesystem::path model;
+  // What to tokenize; exactly one of them.
+  std::optional<std::string> text;
+  std::filesystem::path file;
+  std::filesystem::path lines;
+  std::filesystem::path messages;
+  std::filesystem::path token_ids;  // the other way
+  bool control_tokens = false;
 };
 
 struct SynthOptions {
@@ -60,6 +84,8 @@ struct SynthOptions {
 base::Result<int> inspect(const CommonOptions& common, const InspectOptions& options);
 base::Result<int> score(const CommonOptions& common, const ScoreOptions& options);
 base::Result<int> generate(const CommonOptions& common, const GenerateOptions& options);
+base::Result<int> chat(const CommonOptions& common, const ChatOptions& options);
+base::Result<int> tokenize(const CommonOptions& common, const TokenizeOptions& options);
 base::Result<int> synth(const CommonOptions& common, const SynthOptions& options);
 
 // Threads to use, and the rest in the form that the engine takes.

@@ -104,7 +104,7 @@ base::Result<Generation> Generator::generate(const GenerationRequest& request,
       return result;
     }
     result.token_ids.push_back(token);
-    if (hooks.on_token) hooks.on_token(token);
+    if (hooks.on_token) TRY(hooks.on_token(token));
     known.push_back(token);
     if (position + 1 == request.max_tokens || known.size() > context) return result;
   }

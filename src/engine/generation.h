@@ -29,8 +29,8 @@ struct GenerationRequest {
 
 // What may happen on the way, on the calling thread. Either may be empty.
 struct GenerationHooks {
-  std::function<void(int32_t token)> on_token;  // the next one of the output
-  std::function<bool()> wants_more;             // asked before every step
+  std::function<base::Status(int32_t token)> on_token;  // the next one; an error ends it
+  std::function<bool()> wants_more;                     // asked before every step
 };
 
 struct Generation {
@@ -49,7 +49,7 @@ class Generator {
   Generator(ModelExecutor& executor, const base::Clock& clock)
       : executor_(executor), clock_(clock) {}
 
-  // Errors: logits that are not finite.
+  // Errors: logits that are not finite, and the hook's.
   // REQUIRES: check_sequences passed for the prompt, it fits the executor's context, and the model
   // runs without its MTP layer.
   base::Result<Generation> generate(const GenerationRequest& request,

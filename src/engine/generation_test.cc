@@ -98,7 +98,11 @@ TEST(Generation, TokensArriveOneByOneUntilNobodyWantsThem) {
   const GenerationRequest request{.prompt = some_ids(9), .max_tokens = 20, .sampling = {}};
   const auto executor = model.executor(generation_capacity(request, model.loaded->config()));
   std::vector<int32_t> seen;
-  const GenerationHooks hooks{.on_token = [&](int32_t token) { seen.push_back(token); },
+  const GenerationHooks hooks{.on_token =
+                                  [&](int32_t token) {
+                                    seen.push_back(token);
+                                    return base::Status{};
+                                  },
                               .wants_more = [&] { return seen.size() < 3; }};
   Generator generator(*executor, model.clock);
   const Generation aborted = generator.generate(request, hooks).value();

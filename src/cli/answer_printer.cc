@@ -1,0 +1,47 @@
+#include "cli/answer_printer.h"
+
+#include "cli/terminal.h"
+
+namespace ingot::cli {
+namespace {
+
+constexpr std::string_view kDim = "\x1b[2m";
+constexpr std::string_view kPlain = "\x1b[0m";
+
+}  // namespace
+
+AnswerPrinter::AnswerPrinter(Reasoning reasoning)
+    : reasoning_(reasoning), terminal_(stdout_is_terminal()) {}
+
+void AnswerPrinter::print(const std::vector<text::OutputEvent>& events) {
+  for (const text::OutputEvent& event : events) {
+    const bool is_reasoning = event.kind == text::OutputEvent::Kind::kReasoning;
+    if (is_reasoning && reasoning_ == Reasoning::kHidden) continue;
+    if (is_reasoning && !in_reasoning_) {
+      write_out(terminal_ ? kDim : "<think>\n");
+      in_reasoning_ = true;
+    }
+    if (!is_reasoning) leave_reasoning();
+    write_out(terminal_ ? terminal_safe(event.text) : event.text);
+    if (!event.text.empty()) line_is_open_ = !event.text.ends_with('\n');
+  }
+}
+
+void AnswerPrinter::leave_reasoning() {
+  if (!in_reasoning_) return;
+  in_reasoning_ = false;
+  write_out(terminal_ ? "\x1b[0m\n\n" : "\n</think>\n");
+  line_is_open_ = false;
+}
+
+void AnswerPrinter::finish() {
+  if (in_reasoning_) {
+    write_out(terminal_ ? kPlain : "\n</think>");
+    in_reasoning_ = false;
+    line_is_open_ = true;
+  }
+  if (line_is_open_) write_out("\n");
+  line_is_open_ = false;
+}
+
+}  // namespace ingot::cli

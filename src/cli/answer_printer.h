@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "text/output_parser.h"
+
+namespace ingot::cli {
+
+// Shows an answer as it arrives: content as it is; reasoning dimmed on a terminal, between <think>
+// and </think> elsewhere, or not at all.
+class AnswerPrinter {
+ public:
+  enum class Reasoning { kShown, kHidden };
+  explicit AnswerPrinter(Reasoning reasoning);
+
+  void print(const std::vector<text::OutputEvent>& events);
+  // Leaves the terminal as it was and the cursor at the start of a line.
+  void finish();
+
+ private:
+  void leave_reasoning();
+
+  const Reasoning reasoning_;
+  const bool terminal_;
+  bool in_reasoning_ = false;
+  bool line_is_open_ = false;
+};
+
+}  // namespace ingot::cli

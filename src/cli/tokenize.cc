@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/mapped_file.h"
+#include "base/provenance.h"
+#include "cli/model_session.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
+#include "engine/model_text.h"
+
+namespace ingot::cli {
+namespace {
+
+namespace json = base::json;
+
+constexpr uint64_t kFileBytesMax = 1 << 30;
+
+// {"messages": [...]} and what else a request has for the template, or the messages alone.
+base::Result<text::ChatInputs> read_messages(const std::filesystem::path& path) {
+  const std::string source = path.string();
+  const std::string content = TRY(base::read_text_file(path, kFileBytesMax));
+  const text::TemplateValue document = TRY(text::TemplateValue::parse_json(content, source));
+  text::ChatInputs inputs;
+  if (document.as_sequence() != nullptr) {
+    inputs.messages = document;
+    return inputs;
+  }
+  const text::TemplateDict* request = document.as_dict();
+  if (request == nullptr || request->find("messages") == nullptr) {
+    return base::error("{}: expected an array of messages, or an object with \"messages\"", source);
+  }
+  for (const auto& [key, value] : request->entries()) {
+    const std::string& name = key.as_text()->text;
+    if (name == "messages") {
+      inputs.messages = value;
+    } else if (name == "tools") {
+      inputs.tools = value;
+    } else if (name == "documents") {
+      inputs.documents = value;
+    } else if (name == "add_generation_prompt" && value.get_if<bool>() != nullptr) {
+      inputs.add_generation_prompt = *value.get_if<bool>();
+    } else if (name == "chat_template_kwargs" && value.as_dict() != nullptr) {
+      for (const auto& [option, argument] : value.as_dict()->entries()) {
+        inputs.extra.emplace_back(option.as_text()->text, argument);
+      }
+    } else {
+      return base::error(
+          "{}: \"{}\" is not read here; known are messages, tools, documents, "
+          "add_generation_prompt and chat_template_kwargs",
+          source, name);
+    }
+  }
+  return inputs;
+}
+
+// What is to be tokenized, in the form in which the tokenizer takes it.
+base::Result<text::PromptText> read_text(const TokenizeOptions& options,
+                                         const engine::ModelText& model_text) {
+  if (!options.messages.empty()) {
+    if (!model_text.chat_template) {
+      return base::error("{}: no chat template; --messages needs one", options.model.string());
+    }
+    return model_text.chat_template->render(TRY(read_messages(options.messages)),
+                                            base::local_calendar());
+  }
+  text::PromptText prompt {
+    .text = options.text ? *options.text : TRY(base::read_text_file(options.file, kFileBytesMax))
+  };
+  if (!options.control_tokens && !prompt.text.empty()) {
+    prompt.data = {{.begin = 0, .end = prompt.text.size()}};
+  }
+  return prompt;
+}
+
+// One JSON string a line in, one JSON array of ids a line out.
+base::Status tokenize_lines(const TokenizeOptions& options, const text::Tokenizer& tokenizer) {
+  const std::string content = TRY(base::read_text_file(options.lines, kFileBytesMax));
+  const auto control =
+      options.control_tokens ? text::ControlTokens::kRecognise : text::ControlTokens::kAsText;
+  int64_t number = 0;
+  for (size_t at = 0; at < content.size();) {
+    const size_t end = std::min(content.find('\n', at), content.size());
+    const std::string source = fmt::format("{}: line {}", options.lines.string(), ++number);
+    const json::value line =
+        TRY(base::parse_json(std::string_view(content).substr(at, end - at), source));
+    if (!line.is_string()) return base::error("{}: expected a JSON string", source);
+    const auto ids = tokenizer.encode(line.get_string(), control);
+    if (!ids) return base::error("{}: {}", source, ids.error().message);
+    fmt::print("[{}]\n", fmt::join(*ids, ","));
+    at = end + 1;
+  }
+  return {};
+}
+
+base::Status detokenize(const CommonOptions& common, const TokenizeOptions& options,
+                        const text::Tokenizer& tokenizer) {
+  const TokenIds ids = TRY(read_token_ids(options.token_ids));
+  json::array texts;
+  for (const std::vector<int32_t>& sequence : ids.sequences) {
+    auto text = tokenizer.decode(sequence, text::SpecialTokens::kKeep);
+    if (!text) return base::error("{}: {}", options.token_ids.string(), text.error().message);
+    if (common.json) {
+      texts.emplace_back(*text);
+    } else {
+      write_out((stdout_is_terminal() ? terminal_safe(*text) : *text) + "\n");
+    }
+  }
+  if (!common.json) return {};
+  json::object document = base::result_document("tokenize", {});
+  document["texts"] = std::move(texts);
+  fmt::print("{}", base::pretty_json(document));
+  return {};
+}
+
+// The bytes of a token as a JSON string; those that are no UTF-8 show as U+FFFD.
+std::string shown_token(const text::Tokenizer& tokenizer, int32_t id) {
+  return base::compact_json(
+      json::value(tokenizer.decode(std::span(&id, 1), text::SpecialTokens::kKeep).value()));
+}
+
+void print_tokens(const CommonOptions& common, const text::Tokenizer& tokenizer,
+                  const text::PromptText& prompt, const std::vector<int32_t>& ids) {
+  if (common.json) {
+    json::object document = base::result_document("tokenize", {});
+    document["text"] = prompt.text;
+    document["num_tokens"] = ids.size();
+    document["token_ids"] = json::array(ids.begin(), ids.end());
+    fmt::print("{}", base::pretty_json(document));
+    return;
+  }
+  for (const int32_t id : ids) {
+    fmt::print("{:>8}  {}{}\n", id, shown_token(tokenizer, id),
+               tokenizer.added_token(id) != nullptr ? "  control token" : "");
+  }
+  fmt::print("{} tokens, {} bytes\n", ids.size(), prompt.text.size());
+}
+
+}  // namespace
+
+base::Result<int> tokenize(const CommonOptions& common, const TokenizeOptions& options) {
+  const engine::ModelText model_text = TRY(engine::ModelText::load(options.model));
+  if (!options.lines.empty()) {
+    TRY(tokenize_lines(options, model_text.tokenizer));
+    return 0;
+  }
+  if (!options.token_ids.empty()) {
+    TRY(detokenize(common, options, model_text.tokenizer));
+    return 0;
+  }
+  const text::PromptText prompt = TRY(read_text(options, model_text));
+  print_tokens(common, model_text.tokenizer, prompt, TRY(model_text.tokenizer.encode(prompt)));
+  return 0;
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,68 @@
+#include "text/answer_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "text/tokenizer_fixture.h"
+
+namespace ingot::text {
+namespace {
+
+Tokenizer fixture() { return Tokenizer::parse(fixture_tokenizer(), "tokenizer.json").value(); }
+
+// "R:thought C:answer" of an answer that arrives token by token.
+std::string read(const Tokenizer& tokenizer, const std::vector<int32_t>& ids,
+                 bool starts_in_reasoning) {
+  AnswerReader reader(tokenizer, {.starts_in_reasoning = starts_in_reasoning});
+  std::string reasoning;
+  std::string content;
+  const auto take = [&](const std::vector<OutputEvent>& events) {
+    for (const OutputEvent& event : events) {
+      (event.kind == OutputEvent::Kind::kReasoning ? reasoning : content) += event.text;
+    }
+  };
+  for (const int32_t id : ids) take(reader.push(id).value());
+  take(reader.finish());
+  return "R:" + reasoning + " C:" + content;
+}
+
+TEST(AnswerReader, MarkersAreTokens) {
+  const Tokenizer tokenizer = fixture();
+  const std::string answer = "grüße the </think>x🙂";
+  const auto recognised = tokenizer.encode(answer, ControlTokens::kRecognise).value();
+  EXPECT_EQ(read(tokenizer, recognised, true), "R:grüße the C:x🙂");
+  // The same letters, spelled out by the model, are text.
+  const auto letters = tokenizer.encode(answer, ControlTokens::kAsText).value();
+  EXPECT_GT(letters.size(), recognised.size());
+  EXPECT_EQ(read(tokenizer, letters, true), "R:" + answer + " C:");
+}
+
+// What was left of a character belongs before the marker that broke it off.
+TEST(AnswerReader, AMarkerWithinACharacter) {
+  const Tokenizer tokenizer = fixture();
+  const int32_t end = *tokenizer.token_id("</think>");
+  EXPECT_EQ(read(tokenizer, {'a', 0xC3, end, 'b', 0xC3}, true), "R:a\uFFFD C:b\uFFFD");
+}
+
+TEST(AnswerReader, MarkersAreTextWhereTheTokenizerHasNone) {
+  base::json::value file = base::parse_json(fixture_tokenizer(), "tokenizer.json").value();
+  file.as_object()["added_tokens"] = base::json::array{};
+  const Tokenizer tokenizer = Tokenizer::parse(base::compact_json(file), "tokenizer.json").value();
+  const auto ids = tokenizer.encode("hm</think>so", ControlTokens::kAsText).value();
+  EXPECT_EQ(read(tokenizer, ids, true), "R:hm C:so");
+}
+
+TEST(AnswerReader, AnIdWithoutATokenIsAnError) {
+  const Tokenizer tokenizer = fixture();
+  AnswerReader reader(tokenizer, {});
+  EXPECT_FALSE(reader.push(tokenizer.vocabulary_size()).has_value());
+}
+
+TEST(AnswerReader, PromptsThatLeaveTheModelThinking) {
+  EXPECT_TRUE(ends_in_reasoning("<|assistant|><think>"));
+  EXPECT_TRUE(ends_in_reasoning("<|Assistant|><think>\n"));
+  EXPECT_FALSE(ends_in_reasoning("<|assistant|><think></think>"));
+  EXPECT_FALSE(ends_in_reasoning(""));
+}
+
+}  // namespace
+}  // namespace ingot::text

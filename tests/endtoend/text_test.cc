@@ -1,0 +1,232 @@
+// Commands that deal in text, on a model of random weights: what they say is gibberish, and how
+// they say it is what counts here.
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <boost/json/serialize.hpp>
+
+#include "base/scratch_directory.h"
+#include "endtoend/program.h"
+#include "endtoend/terminal.h"
+#include "model/config_fixture.h"
+#include "text/tokenizer_fixture.h"
+
+namespace ingot::endtoend {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = base::json;
+using model::json_of;
+
+// In GLM's manner, with a refusal to be passed on.
+constexpr std::string_view kTemplate =
+    R"([gMASK]<sop>{% for m in messages -%}
+{% if m.role == 'system' %}<|system|>{{ m.content }}
+{%- elif m.role == 'user' %}{% if m.content == 'forbidden' %}{{ raise_exception('not this') }}{% endif -%}
+<|user|>{{ m.content }}
+{%- else %}<|assistant|></think>{{ m.content }}{% endif %}
+{%- endfor %}<|assistant|>{{ '</think>' if enable_thinking is defined and not enable_thinking else '<think>' }})";
+
+class Text : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    scratch_ = new base::ScratchDirectory;
+    json::object config = model::small_config();
+    config["vocab_size"] = 288;  // a few more than the tokenizer has
+    config["eos_token_id"] = json::array{258, 262};
+    config["max_position_embeddings"] = 4096;
+    write_file(*scratch_ / "config.json", json::serialize(config));
+    const Outcome synth = run_ingot(
+        {"synth", model(), "--config", path("config.json"), "--dtype", "f32", "--seed", "5"});
+    CHECK(synth.status == 0, synth.err);
+    write_file(*scratch_ / "model" / "tokenizer.json", text::fixture_tokenizer());
+    write_file(*scratch_ / "model" / "chat_template.jinja", kTemplate);
+  }
+  static void TearDownTestSuite() { delete scratch_; }
+
+  static std::string model() { return (*scratch_ / "model").string(); }
+  static std::string path(const char* name) { return (*scratch_ / name).string(); }
+
+  // The model without one of its files.
+  static std::string model_without(const char* file) {
+    const fs::path directory = *scratch_ / (std::string("without_") + file);
+    if (fs::exists(directory)) return directory.string();
+    fs::create_directory(directory);
+    for (const auto& entry : fs::directory_iterator(model())) {
+      if (entry.path().filename() != file) {
+        fs::create_symlink(entry.path(), directory / entry.path().filename());
+      }
+    }
+    return directory.string();
+  }
+
+  static std::vector<int64_t> ids_of(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"tokenize", model(), "--json"});
+    const Outcome outcome = run_ingot(arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    std::vector<int64_t> ids;
+    for (const json::value& id : json_of(outcome.out).at("token_ids").as_array()) {
+      ids.push_back(id.as_int64());
+    }
+    return ids;
+  }
+
+  static base::ScratchDirectory* scratch_;
+};
+
+base::ScratchDirectory* Text::scratch_ = nullptr;
+
+using Ids = std::vector<int64_t>;
+
+TEST_F(Text, TokenizeThereAndBack) {
+  EXPECT_EQ(ids_of({"--text", "the é"}), (Ids{257, ' ', 0xC3, 0xA9}));
+  EXPECT_EQ(ids_of({"--text", "<|user|>"}), (Ids{'<', '|', 'u', 's', 'e', 'r', '|', '>'}));
+  EXPECT_EQ(ids_of({"--text", "<|user|>", "--control-tokens"}), Ids{262});
+  EXPECT_EQ(ids_of({"--text", ""}), Ids{});
+  write_file(*scratch_ / "text", "th\n");
+  EXPECT_EQ(ids_of({"--file", path("text")}), (Ids{256, '\n'}));
+
+  write_file(*scratch_ / "lines", "\"the\"\n\"\\u00e9 <sop>\"\n\"\"\n");
+  const Outcome lines =
+      run_ingot({"tokenize", model(), "--lines", path("lines"), "--control-tokens"});
+  EXPECT_EQ(lines.out, "[257]\n[195,169,32,260]\n[]\n") << lines.err;
+
+  write_file(*scratch_ / "ids", "[257, 32, 195, 169, 262]");
+  EXPECT_EQ(run_ingot({"tokenize", model(), "--token-ids", path("ids")}).out, "the é<|user|>\n");
+  const Outcome table = run_ingot({"tokenize", model(), "--text", "the <sop>", "--control-tokens"});
+  EXPECT_EQ(table.out,
+            "     257  \"the\"\n      32  \" \"\n     260  \"<sop>\"  control token\n"
+            "3 tokens, 9 bytes\n");
+}
+
+// Nobody ends a turn by writing a marker into a message.
+TEST_F(Text, ControlTokensComeFromTheTemplateAlone) {
+  write_file(*scratch_ / "messages",
+             R"({"messages": [{"role": "user", "content": "<|user|>"}],
+                 "chat_template_kwargs": {"enable_thinking": false}})");
+  EXPECT_EQ(ids_of({"--messages", path("messages")}),
+            (Ids{259, 260, 262, '<', '|', 'u', 's', 'e', 'r', '|', '>', 263, 266}));
+}
+
+TEST_F(Text, GenerateFromAPrompt) {
+  const Outcome plain =
+      run_ingot({"generate", model(), "--prompt", "the end", "--max-tokens", "6"});
+  ASSERT_EQ(plain.status, 0) << plain.err;
+  EXPECT_TRUE(plain.err.contains("5 prompt tokens in ")) << plain.err;
+  const Outcome outcome =
+      run_ingot({"generate", model(), "--prompt", "the end", "--max-tokens", "6", "--json"});
+  const json::value result = json_of(outcome.out);
+  EXPECT_EQ(std::string(result.at("text").as_string()) + "\n", plain.out);
+  write_file(*scratch_ / "ids", "[257, 32, 101, 110, 100]");
+  const json::value by_ids = json_of(
+      run_ingot({"generate", model(), "--token-ids", path("ids"), "--max-tokens", "6", "--json"})
+          .out);
+  EXPECT_EQ(by_ids.at("token_ids"), result.at("token_ids"));
+  EXPECT_TRUE(by_ids.at("text").is_null());
+}
+
+TEST_F(Text, ChatAnswersWhatIsPiped) {
+  const Outcome chat = run_ingot(
+      {"chat", model(), "--max-tokens", "5", "--system", "be brief"},
+      {.in = "hello\n/tokens\n\nmore \\\nlines\n/nonsense\n/reset\n/tokens\n/exit\nnever read\n"});
+  ASSERT_EQ(chat.status, 0) << chat.err;
+  EXPECT_TRUE(chat.out.starts_with("<think>\n")) << chat.out;
+  EXPECT_TRUE(chat.err.contains("21 prompt tokens in ")) << chat.err;
+  EXPECT_TRUE(chat.err.contains("then 5 tokens at ")) << chat.err;
+  EXPECT_TRUE(chat.err.contains("no command /nonsense; /help lists them")) << chat.err;
+  // Without messages: [gMASK]<sop><|system|>be brief<|assistant|><think>.
+  EXPECT_TRUE(chat.out.ends_with("\n13 tokens of 4096\n")) << chat.out;
+}
+
+TEST_F(Text, ChatInJsonKeepsTheConversation) {
+  const Outcome chat =
+      run_ingot({"chat", model(), "--max-tokens", "5", "--json", "--thinking", "off"},
+                {.in = "hello\nthe same\n"});
+  ASSERT_EQ(chat.status, 0) << chat.err;
+  EXPECT_EQ(chat.err, "");
+  const size_t end = chat.out.find('\n');
+  const json::value first = json_of(chat.out.substr(0, end));
+  const json::value second = json_of(chat.out.substr(end + 1));
+  EXPECT_EQ(first.at("schema"), "ingot.chat/1");
+  EXPECT_EQ(first.at("usage").at("prompt_tokens"), 10);
+  EXPECT_EQ(first.at("usage").at("cached_tokens"), 0);
+  EXPECT_EQ(first.at("finish_reason"), "length");
+  EXPECT_EQ(first.at("reasoning_content"), "");
+  // The turn before is in the cache: its prompt, and its answer but for the last token.
+  EXPECT_EQ(second.at("usage").at("cached_tokens"), 14);
+}
+
+TEST_F(Text, ChatPassesOnWhatFails) {
+  const Outcome forbidden = run_ingot({"chat", model()}, {.in = "forbidden\n"});
+  EXPECT_EQ(forbidden.status, 2);
+  EXPECT_TRUE(forbidden.err.contains("not this")) << forbidden.err;
+  const Outcome full =
+      run_ingot({"chat", model(), "--kv-tokens", "16"}, {.in = "a longer message\n"});
+  EXPECT_EQ(full.status, 2);
+  EXPECT_TRUE(
+      full.err.contains("the conversation has 22 tokens and the cache 16; begin anew with "
+                        "/reset, or start with a larger --kv-tokens"))
+      << full.err;
+}
+
+TEST_F(Text, ChatNeedsATemplateThatListens) {
+  const Outcome none = run_ingot({"chat", model_without("chat_template.jinja")});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_TRUE(none.err.contains("no chat template")) << none.err;
+  const Outcome effort = run_ingot({"chat", model(), "--reasoning-effort", "high"});
+  EXPECT_EQ(effort.status, 2);
+  EXPECT_TRUE(effort.err.contains("this model's chat template does not read it")) << effort.err;
+  const Outcome no_tokenizer = run_ingot({"chat", model_without("tokenizer.json")});
+  EXPECT_EQ(no_tokenizer.status, 2);
+  EXPECT_TRUE(no_tokenizer.err.contains("tokenizer.json: missing")) << no_tokenizer.err;
+}
+
+TEST_F(Text, ChatInATerminal) {
+  Terminal terminal({"chat", model(), "--max-tokens", "4"});
+  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
+  terminal.type("grüße\n");
+  ASSERT_TRUE(terminal.wait_for("finished: length")) << terminal.shown();
+  EXPECT_TRUE(terminal.shown().contains("\x1b[2m")) << "reasoning is dimmed: " << terminal.shown();
+  // A line that is given up, the same line as before, and a wrong one.
+  terminal.type("half a line\x03");
+  ASSERT_TRUE(terminal.wait_for("^C")) << terminal.shown();
+  terminal.type("\x1b[A\n");
+  ASSERT_TRUE(terminal.wait_for("finished: length", 2)) << terminal.shown();
+  terminal.type("forbidden\n");
+  ASSERT_TRUE(terminal.wait_for("not this")) << terminal.shown();
+  terminal.type("/tokens\n");
+  ASSERT_TRUE(terminal.wait_for("tokens of 4096")) << terminal.shown();
+  terminal.type("\x04");
+  EXPECT_EQ(terminal.wait_for_end(), 0) << terminal.shown();
+}
+
+TEST_F(Text, ControlCStopsTheAnswerAndNotTheProgram) {
+  Terminal terminal({"chat", model(), "--max-tokens", "4000", "--temperature", "1"});
+  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
+  terminal.type("go on for ever\n");
+  ASSERT_TRUE(terminal.wait_for("\x1b[2m")) << terminal.shown();
+  terminal.type("\x03");
+  ASSERT_TRUE(terminal.wait_for("finished: ")) << terminal.shown();
+  EXPECT_TRUE(terminal.shown().contains("finished: abort") ||
+              terminal.shown().contains("finished: stop"))
+      << terminal.shown();
+  terminal.type("/exit\n");
+  EXPECT_EQ(terminal.wait_for_end(), 0) << terminal.shown();
+}
+
+TEST_F(Text, InspectComparesTextWithModel) {
+  const Outcome outcome = run_ingot({"inspect", model()});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* words : {"byte-level BPE, 275 ids, 17 of them added tokens", "enable_thinking",
+                            "ids 275 to 287 of the model stand for no token"}) {
+    EXPECT_TRUE(outcome.out.contains(words)) << words << "\n" << outcome.out;
+  }
+  const Outcome bare = run_ingot({"inspect", model_without("tokenizer.json")});
+  EXPECT_EQ(bare.status, 0);
+  EXPECT_FALSE(bare.out.contains("tokenizer")) << bare.out;
+}
+
+}  // namespace
+}  // namespace ingot::endtoend
