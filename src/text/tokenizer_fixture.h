@@ -1,0 +1,74 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json/serialize.hpp>
+
+#include "base/json.h"
+#include "base/mapped_file.h"
+#include "text/byte_level.h"
+#include "text/tokenizer.h"
+#include "text/utf8.h"
+
+namespace ingot::text {
+
+// A tokenizer.json for tests to damage: byte b is token b, then come "he" 256, "ll" 257, "hell" 258
+// and "hello" 259, which no merge makes; markers <a> 260 (special), <b> 261 and <a><b> 262.
+inline base::json::object small_tokenizer_json() {
+  const base::json::value document = base::parse_json(R"({
+    "version": "1.0", "truncation": null, "padding": null, "normalizer": null,
+    "added_tokens": [{"id": 260, "content": "<a>", "special": true, "lstrip": false,
+                      "rstrip": false, "single_word": false, "normalized": false},
+                     {"id": 261, "content": "<b>", "special": false},
+                     {"id": 262, "content": "<a><b>", "special": false}],
+    "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+      {"type": "Split", "pattern": {"Regex": "\\p{L}+|\\s+|[^\\s\\p{L}]+"},
+       "behavior": "Isolated", "invert": false},
+      {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]},
+    "post_processor": null, "decoder": {"type": "ByteLevel"},
+    "model": {"type": "BPE", "ignore_merges": true,
+              "vocab": {"he": 256, "ll": 257, "hell": 258, "hello": 259},
+              "merges": [["h", "e"], ["l", "l"], "he ll"]}})",
+                                                      "small")
+                                         .value();
+  base::json::object tokenizer = document.as_object();
+  for (int byte = 0; byte < 256; ++byte) {
+    std::string content;
+    append_utf8(content, byte_level_character(static_cast<uint8_t>(byte)));
+    tokenizer["model"].at("vocab").as_object()[content] = byte;
+  }
+  return tokenizer;
+}
+
+inline Tokenizer tokenizer_of(const base::json::object& description) {
+  return Tokenizer::parse(base::json::serialize(description), "small").value();
+}
+
+inline std::filesystem::path golden_tokenizer(std::string_view name) {
+  return std::filesystem::path(INGOT_SOURCE_DIR) / "tests/golden/text" /
+         (std::string(name) + "_tokenizer");
+}
+
+// The documents of a file that has one a line.
+inline std::vector<base::json::value> json_lines(const std::filesystem::path& file) {
+  const std::string text = base::read_text_file(file, 1 << 20).value();
+  std::vector<base::json::value> documents;
+  for (size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1) {
+    const std::string line = text.substr(begin, text.find('\n', begin) - begin);
+    documents.push_back(base::parse_json(line, file.string()).value());
+  }
+  return documents;
+}
+
+inline std::vector<int32_t> ids_of(const base::json::value& array) {
+  std::vector<int32_t> ids;
+  for (const base::json::value& id : array.as_array()) {
+    ids.push_back(static_cast<int32_t>(id.as_int64()));
+  }
+  return ids;
+}
+
+}  // namespace ingot::text
