@@ -5,8 +5,8 @@
 #include <cmath>
 #include <exception>
 #include <optional>
-#include <set>
 #include <system_error>
+#include <unordered_set>
 #include <vector>
 
 #include <boost/json/basic_parser_impl.hpp>
@@ -116,7 +116,7 @@ class StrictHandler {
 
  private:
   js::value_stack stack_;
-  std::vector<std::set<std::string>> keys_;
+  std::vector<std::unordered_set<std::string>> keys_;
   std::string key_;
   std::string number_;
   std::optional<std::string> repeated_key_;

@@ -7,7 +7,7 @@
 namespace ingot::text {
 namespace {
 
-Tokenizer fixture() { return Tokenizer::parse(fixture_tokenizer(), "tokenizer.json").value(); }
+Tokenizer fixture() { return tokenizer_of(small_glm_tokenizer_json()); }
 
 // "R:thought C:answer" of an answer that arrives token by token.
 std::string read(const Tokenizer& tokenizer, const std::vector<int32_t>& ids,
@@ -44,9 +44,7 @@ TEST(AnswerReader, AMarkerWithinACharacter) {
 }
 
 TEST(AnswerReader, MarkersAreTextWhereTheTokenizerHasNone) {
-  base::json::value file = base::parse_json(fixture_tokenizer(), "tokenizer.json").value();
-  file.as_object()["added_tokens"] = base::json::array{};
-  const Tokenizer tokenizer = Tokenizer::parse(base::compact_json(file), "tokenizer.json").value();
+  const Tokenizer tokenizer = tokenizer_of(small_tokenizer_json());
   const auto ids = tokenizer.encode("hm</think>so", ControlTokens::kAsText).value();
   EXPECT_EQ(read(tokenizer, ids, true), "R:hm C:so");
 }

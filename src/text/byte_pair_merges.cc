@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "base/check.h"
 #include "base/random.h"
@@ -10,6 +11,7 @@ namespace ingot::text {
 namespace {
 
 constexpr uint32_t kNoRank = UINT32_MAX;
+constexpr int32_t kMergedAway = -1;
 
 uint64_t pair_of(int32_t left, int32_t right) {
   return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
@@ -81,15 +83,12 @@ void BytePairMerges::encode_short(std::string_view word, std::vector<int32_t>& i
   ids.insert(ids.end(), tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
-// Queues the merge of a symbol with the next one, if a rule has it.
-void BytePairMerges::consider(uint32_t left, Workspace& workspace) const {
+// The rule for a symbol and the next one. Null if there is none, or either is no more.
+const BytePairMerges::Rule* BytePairMerges::rule_at(uint32_t left,
+                                                    const Workspace& workspace) const {
   const Workspace::Symbol& symbol = workspace.symbols[left];
-  if (symbol.next == Workspace::kNone) return;
-  const int32_t right_token = workspace.symbols[symbol.next].token;
-  const Rule* rule = find(symbol.token, right_token);
-  if (rule == nullptr) return;
-  workspace.queue.push_back({rule->rank, left, symbol.token, right_token});
-  std::ranges::push_heap(workspace.queue, Workspace::Later{});
+  if (symbol.token == kMergedAway || symbol.next == Workspace::kNone) return nullptr;
+  return find(symbol.token, workspace.symbols[symbol.next].token);
 }
 
 void BytePairMerges::encode_long(std::string_view word, Workspace& workspace,
@@ -104,22 +103,32 @@ void BytePairMerges::encode_long(std::string_view word, Workspace& workspace,
                   .previous = i > 0 ? i - 1 : Workspace::kNone,
                   .next = i + 1 < count ? i + 1 : Workspace::kNone};
   }
+  const auto consider = [&](uint32_t left) {
+    const Rule* rule = rule_at(left, workspace);
+    if (rule != nullptr) queue.push_back(uint64_t{rule->rank} << 32 | left);
+    return rule != nullptr;
+  };
+  const auto enqueue = [&](uint32_t left) {
+    if (consider(left)) std::ranges::push_heap(queue, std::greater{});
+  };
   queue.clear();
-  for (uint32_t i = 0; i < count; ++i) consider(i, workspace);
+  for (uint32_t i = 0; i < count; ++i) consider(i);
+  std::ranges::make_heap(queue, std::greater{});
   while (!queue.empty()) {
-    std::ranges::pop_heap(queue, Workspace::Later{});
-    const Workspace::Candidate candidate = queue.back();
+    std::ranges::pop_heap(queue, std::greater{});
+    const auto rank = static_cast<uint32_t>(queue.back() >> 32);
+    const auto index = static_cast<uint32_t>(queue.back());
     queue.pop_back();
-    Symbol& left = symbols[candidate.left];
-    if (left.token != candidate.left_token || left.next == Workspace::kNone) continue;
+    const Rule* rule = rule_at(index, workspace);
+    if (rule == nullptr || rule->rank != rank) continue;  // its symbols went into other merges
+    Symbol& left = symbols[index];
     Symbol& right = symbols[left.next];
-    if (right.token != candidate.right_token) continue;
-    left.token = find(candidate.left_token, candidate.right_token)->merged;
+    left.token = rule->merged;
     left.next = right.next;
-    right.token = -1;
-    if (left.next != Workspace::kNone) symbols[left.next].previous = candidate.left;
-    consider(candidate.left, workspace);
-    if (left.previous != Workspace::kNone) consider(left.previous, workspace);
+    right.token = kMergedAway;
+    if (left.next != Workspace::kNone) symbols[left.next].previous = index;
+    enqueue(index);
+    if (left.previous != Workspace::kNone) enqueue(left.previous);
   }
   for (uint32_t i = 0; i != Workspace::kNone; i = symbols[i].next) ids.push_back(symbols[i].token);
 }

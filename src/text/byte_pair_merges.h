@@ -41,7 +41,7 @@ class BytePairMerges {
   const Rule* find(int32_t left, int32_t right) const;
   void encode_short(std::string_view word, std::vector<int32_t>& ids) const;
   void encode_long(std::string_view word, Workspace& workspace, std::vector<int32_t>& ids) const;
-  void consider(uint32_t left, Workspace& workspace) const;
+  const Rule* rule_at(uint32_t left, const Workspace& workspace) const;
 
   std::array<int32_t, 256> byte_tokens_;
   std::vector<Rule> rules_;  // hash table with linear probing: a power of two, at most half full
@@ -52,28 +52,16 @@ class BytePairMerges::Workspace {
   friend class BytePairMerges;
 
   static constexpr uint32_t kNone = UINT32_MAX;
-  // A token of the word, in a list in the order of the word. Merged away when its token is -1.
+  // A token of the word, in a list in the order of the word.
   struct Symbol {
     int32_t token = 0;
     uint32_t previous = kNone;
     uint32_t next = kNone;
   };
-  // A merge that was possible when it was put into the queue.
-  struct Candidate {
-    uint32_t rank = 0;
-    uint32_t left = 0;  // index into symbols
-    int32_t left_token = 0;
-    int32_t right_token = 0;
-  };
-  // Makes the standard heap, which has its greatest in front, give the next merge.
-  struct Later {
-    bool operator()(const Candidate& a, const Candidate& b) const {
-      return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
-    }
-  };
-
   std::vector<Symbol> symbols;
-  std::vector<Candidate> queue;  // a heap by Later
+  // A heap of merges that were possible when they were put in: rank << 32 | index of the left
+  // symbol.
+  std::vector<uint64_t> queue;
 };
 
 }  // namespace ingot::text

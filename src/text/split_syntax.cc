@@ -146,13 +146,14 @@ class SyntaxChecker {
     ++at_;
     if (next_is("^")) ++at_;
     if (next_is("]")) return refuse("an empty class");
+    const size_t begin = at_;
     char32_t range_begin = kNoCharacter;
     while (!next_is("]")) {
       if (at_ == pattern_.size()) return refuse("a class without an end");
       if (next_is("[")) return refuse("'[' in a class");
       if (next_is("&&")) return refuse("'&&' in a class");
-      const bool literal_dash = range_begin == kNoCharacter || next_is("-]");
-      if (next_is("-") && !literal_dash) {
+      if (next_is("-") && at_ != begin && !next_is("-]")) {
+        if (range_begin == kNoCharacter) return refuse("a range that begins with a class");
         ++at_;
         const char32_t range_end = TRY(take_character());
         if (range_end == kNoCharacter) return refuse("a range that ends in a class");

@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -57,7 +56,7 @@ class Tokenizer {
   // The bytes that a token stands for in decoded text; empty for an id that no token has.
   // REQUIRES: 0 <= id < vocabulary_size().
   std::string_view token_bytes(int32_t id) const { return vocabulary_.bytes(id); }
-  // The token with this content, as the file writes it ("Ġthe").
+  // The token with this content, as the file writes it ("Ġthe"). Looks through all tokens.
   std::optional<int32_t> token_id(std::string_view content) const;
 
   std::span<const AddedToken> added_tokens() const { return added_tokens_; }  // by id
@@ -70,7 +69,7 @@ class Tokenizer {
   Tokenizer(TokenizerFile file, std::vector<SplitPattern> splits,
             const std::array<int32_t, 256>& byte_tokens);
 
-  void mark_words(const TokenizerFile& file);
+  void sort_vocabulary(const TokenizerFile& file);
   base::Result<std::vector<int32_t>> encode_allowing(std::string_view text,
                                                      std::span<const TextSpan> markers) const;
   base::Status encode_between_markers(std::string_view text, Encoding& encoding) const;
@@ -84,7 +83,7 @@ class Tokenizer {
   std::vector<SplitPattern> splits_;
   Vocabulary vocabulary_;
   BytePairMerges merges_;
-  std::unordered_map<std::string, int32_t> id_of_content_;
+  std::vector<VocabularyEntry> literal_tokens_;  // of the vocabulary, but not byte-level
 };
 
 }  // namespace ingot::text

@@ -99,11 +99,9 @@ class Fields {
   std::string name_;
 };
 
-Result<int32_t> token_id(const json::value& value, std::string_view name) {
+std::optional<int32_t> token_id(const json::value& value) {
   const int64_t* id = value.if_int64();
-  if (id == nullptr || *id < 0 || *id > kTokenIdMax) {
-    return base::error("{} is not an id from 0 to {}", name, kTokenIdMax);
-  }
+  if (id == nullptr || *id < 0 || *id > kTokenIdMax) return {};
   return static_cast<int32_t>(*id);
 }
 
@@ -259,16 +257,22 @@ Result<IdOfContent> read_vocabulary(const Fields& model, TokenizerFile& file) {
   ids.reserve(vocabulary->size());
   file.vocabulary.reserve(vocabulary->size());
   std::vector<bool> taken;
-  for (const auto& [key, id_value] : *vocabulary) {
+  for (const auto& [key, value_of_key] : *vocabulary) {
     const std::string_view content = key;
-    const std::string name = fmt::format("{}[{:?}]", model.name_of("vocab"), content);
-    const int32_t id = TRY(token_id(id_value, name));
-    const auto index = static_cast<size_t>(id);
+    const std::optional<int32_t> id = token_id(value_of_key);
+    if (!id) {
+      return base::error("{}[{:?}] is not an id from 0 to {}", model.name_of("vocab"), content,
+                         kTokenIdMax);
+    }
+    const auto index = static_cast<size_t>(*id);
     if (index >= taken.size()) taken.resize(index + 1 + index / 2);
-    if (taken[index]) return base::error("{}: id {} is another token's too", name, id);
+    if (taken[index]) {
+      return base::error("{}[{:?}]: id {} is another token's too", model.name_of("vocab"), content,
+                         *id);
+    }
     taken[index] = true;
-    ids.emplace(content, id);
-    file.vocabulary.push_back({std::string(content), id});
+    ids.emplace(content, *id);
+    file.vocabulary.push_back({std::string(content), *id});
   }
   return ids;
 }
@@ -323,17 +327,15 @@ Result<AddedToken> read_added_token(const json::value& value, std::string name) 
   const Fields fields = TRY(Fields::of(value, std::move(name)));
   TRY(fields.allow_only(
       {"id", "content", "special", "lstrip", "rstrip", "single_word", "normalized"}));
-  const json::value* id = TRY(fields.require("id"));
-  AddedToken token {
-    .id = TRY(token_id(*id, fields.name_of("id")))
-    , .content = std::string(TRY(fields.text("content"))),
-      .special = TRY(fields.boolean("special", false))
-    , .lstrip = TRY(fields.boolean("lstrip", false))
-    , .rstrip = TRY(fields.boolean("rstrip", false))
-    , .single_word = TRY(fields.boolean("single_word", false))
-    , .normalized = TRY(fields.boolean("normalized", false))
-    ,
-  };
+  const std::optional<int32_t> id = token_id(*TRY(fields.require("id")));
+  if (!id) return base::error("{} is not an id from 0 to {}", fields.name_of("id"), kTokenIdMax);
+  AddedToken token{.id = *id};
+  token.content = TRY(fields.text("content"));
+  token.special = TRY(fields.boolean("special", false));
+  token.lstrip = TRY(fields.boolean("lstrip", false));
+  token.rstrip = TRY(fields.boolean("rstrip", false));
+  token.single_word = TRY(fields.boolean("single_word", false));
+  token.normalized = TRY(fields.boolean("normalized", false));
   if (token.content.empty() || token.content.size() > kAddedTokenBytesMax) {
     return base::error("{} has {} bytes; 1 to {} can be found in a text", fields.name_of("content"),
                        token.content.size(), kAddedTokenBytesMax);

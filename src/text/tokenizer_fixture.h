@@ -1,79 +1,92 @@
 #pragma once
 
-#include <cstdint>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <boost/json/serialize.hpp>
+
 #include "base/json.h"
+#include "base/mapped_file.h"
 #include "text/byte_level.h"
+#include "text/tokenizer.h"
 #include "text/utf8.h"
 
 namespace ingot::text {
 
-// The id of a marker is kFirstMarkerId and its place here.
-inline constexpr int32_t kFirstMarkerId = 258;
-inline const std::vector<std::string>& fixture_markers() {
-  static const std::vector<std::string> markers = {
-      "<|endoftext|>",   "[gMASK]",         "<sop>",      "<|system|>",  "<|user|>",
-      "<|assistant|>",   "<|observation|>", "<think>",    "</think>",    "<tool_call>",
-      "</tool_call>",    "<arg_key>",       "</arg_key>", "<arg_value>", "</arg_value>",
-      "<tool_response>", "</tool_response>"};
-  return markers;
+// A tokenizer.json for tests to damage: byte b is token b, then come "he" 256, "ll" 257, "hell" 258
+// and "hello" 259, which no merge makes; markers <a> 260 (special), <b> 261 and <a><b> 262.
+inline base::json::object small_tokenizer_json() {
+  const base::json::value document = base::parse_json(R"({
+    "version": "1.0", "truncation": null, "padding": null, "normalizer": null,
+    "added_tokens": [{"id": 260, "content": "<a>", "special": true, "lstrip": false,
+                      "rstrip": false, "single_word": false, "normalized": false},
+                     {"id": 261, "content": "<b>", "special": false},
+                     {"id": 262, "content": "<a><b>", "special": false}],
+    "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+      {"type": "Split", "pattern": {"Regex": "\\p{L}+|\\s+|[^\\s\\p{L}]+"},
+       "behavior": "Isolated", "invert": false},
+      {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]},
+    "post_processor": null, "decoder": {"type": "ByteLevel"},
+    "model": {"type": "BPE", "ignore_merges": true,
+              "vocab": {"he": 256, "ll": 257, "hell": 258, "hello": 259},
+              "merges": [["h", "e"], ["l", "l"], "he ll"]}})",
+                                                      "small")
+                                         .value();
+  base::json::object tokenizer = document.as_object();
+  for (int byte = 0; byte < 256; ++byte) {
+    std::string content;
+    append_utf8(content, byte_level_character(static_cast<uint8_t>(byte)));
+    tokenizer["model"].at("vocab").as_object()[content] = byte;
+  }
+  return tokenizer;
 }
 
-// A tokenizer.json for tests: token i is byte i, 256 is "th" and 257 "the", then GLM's markers.
-inline std::string fixture_tokenizer() {
-  base::json::object vocabulary;
-  const auto spelled = [](uint8_t byte) {
-    std::string text;
-    append_utf8(text, byte_level_character(byte));
-    return text;
-  };
-  for (int byte = 0; byte < 256; ++byte) {
-    vocabulary[spelled(static_cast<uint8_t>(byte))] = byte;
+// The same with GLM's markers from 260 on: <|endoftext|>, [gMASK], <sop>, <|system|> 263, <|user|>
+// 264,
+// <|assistant|> 265, <|observation|>, <think> 267, </think> 268, and those of tools; 277 ids.
+inline base::json::object small_glm_tokenizer_json() {
+  base::json::array markers;
+  for (const char* marker :
+       {"<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>",
+        "<|observation|>", "<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>",
+        "</arg_key>", "<arg_value>", "</arg_value>", "<tool_response>", "</tool_response>"}) {
+    markers.push_back(base::json::object{{"id", 260 + markers.size()},
+                                         {"content", marker},
+                                         {"special", std::string_view(marker).starts_with("<|")}});
   }
-  vocabulary["th"] = 256;
-  vocabulary["the"] = 257;
-  base::json::array added;
-  for (const std::string& marker : fixture_markers()) {
-    added.push_back({{"id", kFirstMarkerId + static_cast<int32_t>(added.size())},
-                     {"content", marker},
-                     {"single_word", false},
-                     {"lstrip", false},
-                     {"rstrip", false},
-                     {"normalized", false},
-                     {"special", marker.starts_with("<|")}});
+  base::json::object tokenizer = small_tokenizer_json();
+  tokenizer["added_tokens"] = markers;
+  return tokenizer;
+}
+
+inline Tokenizer tokenizer_of(const base::json::object& description) {
+  return Tokenizer::parse(base::json::serialize(description), "small").value();
+}
+
+inline std::filesystem::path golden_tokenizer(std::string_view name) {
+  return std::filesystem::path(INGOT_SOURCE_DIR) / "tests/golden/text" /
+         (std::string(name) + "_tokenizer");
+}
+
+// The documents of a file that has one a line.
+inline std::vector<base::json::value> json_lines(const std::filesystem::path& file) {
+  const std::string text = base::read_text_file(file, 1 << 20).value();
+  std::vector<base::json::value> documents;
+  for (size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1) {
+    const std::string line = text.substr(begin, text.find('\n', begin) - begin);
+    documents.push_back(base::parse_json(line, file.string()).value());
   }
-  const base::json::object split{
-      {"type", "Split"},
-      {"pattern", {{"Regex", R"( ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+)"}}},
-      {"behavior", "Isolated"},
-      {"invert", false}};
-  const base::json::object bytes{{"type", "ByteLevel"},
-                                 {"add_prefix_space", false},
-                                 {"trim_offsets", true},
-                                 {"use_regex", false}};
-  return base::pretty_json(base::json::object{
-      {"version", "1.0"},
-      {"truncation", nullptr},
-      {"padding", nullptr},
-      {"added_tokens", added},
-      {"normalizer", nullptr},
-      {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", base::json::array{split, bytes}}}},
-      {"post_processor", nullptr},
-      {"decoder", bytes},
-      {"model",
-       {{"type", "BPE"},
-        {"dropout", nullptr},
-        {"unk_token", nullptr},
-        {"continuing_subword_prefix", nullptr},
-        {"end_of_word_suffix", nullptr},
-        {"fuse_unk", false},
-        {"byte_fallback", false},
-        {"ignore_merges", true},
-        {"vocab", vocabulary},
-        {"merges",
-         base::json::array{base::json::array{"t", "h"}, base::json::array{"th", "e"}}}}}});
+  return documents;
+}
+
+inline std::vector<int32_t> ids_of(const base::json::value& array) {
+  std::vector<int32_t> ids;
+  for (const base::json::value& id : array.as_array()) {
+    ids.push_back(static_cast<int32_t>(id.as_int64()));
+  }
+  return ids;
 }
 
 }  // namespace ingot::text

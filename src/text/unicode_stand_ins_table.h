@@ -4,8 +4,7 @@
 
 namespace ingot::text {
 
-// Made by tools/make_unicode_stand_ins.py: tokenizers 0.23.3 and PCRE2 10.42,
-// whose Unicode is 14.0.0.
+// Made by tools/make_unicode_stand_ins.py with tokenizers 0.23.3, PCRE2 10.42 with Unicode 14.0.0.
 // clang-format off
 inline constexpr StandIn kStandIns[] = {
     {0x0897, 0x0897, 0x0816},  // Mn

@@ -35,13 +35,14 @@ class Text : public testing::Test {
     scratch_ = new base::ScratchDirectory;
     json::object config = model::small_config();
     config["vocab_size"] = 288;  // a few more than the tokenizer has
-    config["eos_token_id"] = json::array{258, 262};
+    config["eos_token_id"] = json::array{260, 264};
     config["max_position_embeddings"] = 4096;
     write_file(*scratch_ / "config.json", json::serialize(config));
     const Outcome synth = run_ingot(
         {"synth", model(), "--config", path("config.json"), "--dtype", "f32", "--seed", "5"});
     CHECK(synth.status == 0, synth.err);
-    write_file(*scratch_ / "model" / "tokenizer.json", text::fixture_tokenizer());
+    write_file(*scratch_ / "model" / "tokenizer.json",
+               json::serialize(text::small_glm_tokenizer_json()));
     write_file(*scratch_ / "model" / "chat_template.jinja", kTemplate);
   }
   static void TearDownTestSuite() { delete scratch_; }
@@ -81,24 +82,25 @@ base::ScratchDirectory* Text::scratch_ = nullptr;
 using Ids = std::vector<int64_t>;
 
 TEST_F(Text, TokenizeThereAndBack) {
-  EXPECT_EQ(ids_of({"--text", "the é"}), (Ids{257, ' ', 0xC3, 0xA9}));
+  EXPECT_EQ(ids_of({"--text", "hello é"}), (Ids{259, ' ', 0xC3, 0xA9}));
   EXPECT_EQ(ids_of({"--text", "<|user|>"}), (Ids{'<', '|', 'u', 's', 'e', 'r', '|', '>'}));
-  EXPECT_EQ(ids_of({"--text", "<|user|>", "--control-tokens"}), Ids{262});
+  EXPECT_EQ(ids_of({"--text", "<|user|>", "--control-tokens"}), Ids{264});
   EXPECT_EQ(ids_of({"--text", ""}), Ids{});
-  write_file(*scratch_ / "text", "th\n");
+  write_file(*scratch_ / "text", "he\n");
   EXPECT_EQ(ids_of({"--file", path("text")}), (Ids{256, '\n'}));
 
-  write_file(*scratch_ / "lines", "\"the\"\n\"\\u00e9 <sop>\"\n\"\"\n");
+  write_file(*scratch_ / "lines", "\"hello\"\n\"\\u00e9 <sop>\"\n\"\"\n");
   const Outcome lines =
       run_ingot({"tokenize", model(), "--lines", path("lines"), "--control-tokens"});
-  EXPECT_EQ(lines.out, "[257]\n[195,169,32,260]\n[]\n") << lines.err;
+  EXPECT_EQ(lines.out, "[259]\n[195,169,32,262]\n[]\n") << lines.err;
 
-  write_file(*scratch_ / "ids", "[257, 32, 195, 169, 262]");
-  EXPECT_EQ(run_ingot({"tokenize", model(), "--token-ids", path("ids")}).out, "the é<|user|>\n");
-  const Outcome table = run_ingot({"tokenize", model(), "--text", "the <sop>", "--control-tokens"});
+  write_file(*scratch_ / "ids", "[259, 32, 195, 169, 264]");
+  EXPECT_EQ(run_ingot({"tokenize", model(), "--token-ids", path("ids")}).out, "hello é<|user|>\n");
+  const Outcome table =
+      run_ingot({"tokenize", model(), "--text", "hello <sop>", "--control-tokens"});
   EXPECT_EQ(table.out,
-            "     257  \"the\"\n      32  \" \"\n     260  \"<sop>\"  control token\n"
-            "3 tokens, 9 bytes\n");
+            "     259  \"hello\"\n      32  \" \"\n     262  \"<sop>\"  control token\n"
+            "3 tokens, 11 bytes\n");
 }
 
 // Nobody ends a turn by writing a marker into a message.
@@ -107,19 +109,19 @@ TEST_F(Text, ControlTokensComeFromTheTemplateAlone) {
              R"({"messages": [{"role": "user", "content": "<|user|>"}],
                  "chat_template_kwargs": {"enable_thinking": false}})");
   EXPECT_EQ(ids_of({"--messages", path("messages")}),
-            (Ids{259, 260, 262, '<', '|', 'u', 's', 'e', 'r', '|', '>', 263, 266}));
+            (Ids{261, 262, 264, '<', '|', 'u', 's', 'e', 'r', '|', '>', 265, 268}));
 }
 
 TEST_F(Text, GenerateFromAPrompt) {
   const Outcome plain =
-      run_ingot({"generate", model(), "--prompt", "the end", "--max-tokens", "6"});
+      run_ingot({"generate", model(), "--prompt", "hello end", "--max-tokens", "6"});
   ASSERT_EQ(plain.status, 0) << plain.err;
   EXPECT_TRUE(plain.err.contains("5 prompt tokens in ")) << plain.err;
   const Outcome outcome =
-      run_ingot({"generate", model(), "--prompt", "the end", "--max-tokens", "6", "--json"});
+      run_ingot({"generate", model(), "--prompt", "hello end", "--max-tokens", "6", "--json"});
   const json::value result = json_of(outcome.out);
   EXPECT_EQ(std::string(result.at("text").as_string()) + "\n", plain.out);
-  write_file(*scratch_ / "ids", "[257, 32, 101, 110, 100]");
+  write_file(*scratch_ / "ids", "[259, 32, 101, 110, 100]");
   const json::value by_ids = json_of(
       run_ingot({"generate", model(), "--token-ids", path("ids"), "--max-tokens", "6", "--json"})
           .out);
@@ -219,8 +221,8 @@ TEST_F(Text, ControlCStopsTheAnswerAndNotTheProgram) {
 TEST_F(Text, InspectComparesTextWithModel) {
   const Outcome outcome = run_ingot({"inspect", model()});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  for (const char* words : {"byte-level BPE, 275 ids, 17 of them added tokens", "enable_thinking",
-                            "ids 275 to 287 of the model stand for no token"}) {
+  for (const char* words : {"byte-level BPE, 277 ids, 17 of them added tokens", "enable_thinking",
+                            "ids 277 to 287 of the model stand for no token"}) {
     EXPECT_TRUE(outcome.out.contains(words)) << words << "\n" << outcome.out;
   }
   const Outcome bare = run_ingot({"inspect", model_without("tokenizer.json")});
