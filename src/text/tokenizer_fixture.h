@@ -1,14 +1,10 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include <boost/json/serialize.hpp>
 
 #include "base/json.h"
-#include "base/mapped_file.h"
 #include "text/byte_level.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
@@ -63,30 +59,6 @@ inline base::json::object small_glm_tokenizer_json() {
 
 inline Tokenizer tokenizer_of(const base::json::object& description) {
   return Tokenizer::parse(base::json::serialize(description), "small").value();
-}
-
-inline std::filesystem::path golden_tokenizer(std::string_view name) {
-  return std::filesystem::path(INGOT_SOURCE_DIR) / "tests/golden/text" /
-         (std::string(name) + "_tokenizer");
-}
-
-// The documents of a file that has one a line.
-inline std::vector<base::json::value> json_lines(const std::filesystem::path& file) {
-  const std::string text = base::read_text_file(file, 1 << 20).value();
-  std::vector<base::json::value> documents;
-  for (size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1) {
-    const std::string line = text.substr(begin, text.find('\n', begin) - begin);
-    documents.push_back(base::parse_json(line, file.string()).value());
-  }
-  return documents;
-}
-
-inline std::vector<int32_t> ids_of(const base::json::value& array) {
-  std::vector<int32_t> ids;
-  for (const base::json::value& id : array.as_array()) {
-    ids.push_back(static_cast<int32_t>(id.as_int64()));
-  }
-  return ids;
 }
 
 }  // namespace ingot::text

@@ -1,9 +1,13 @@
 #include "text/tokenizer.h"
 
+#include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/mapped_file.h"
 #include "base/scratch_directory.h"
 #include "text/tokenizer_fixture.h"
 
@@ -11,6 +15,30 @@ namespace ingot::text {
 namespace {
 
 using Ids = std::vector<int32_t>;
+
+std::filesystem::path golden_tokenizer(std::string_view name) {
+  return std::filesystem::path(INGOT_SOURCE_DIR) / "tests/golden/text" /
+         (std::string(name) + "_tokenizer");
+}
+
+// The documents of a file that has one a line.
+std::vector<base::json::value> json_lines(const std::filesystem::path& file) {
+  const std::string text = base::read_text_file(file, 1 << 20).value();
+  std::vector<base::json::value> documents;
+  for (size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1) {
+    const std::string line = text.substr(begin, text.find('\n', begin) - begin);
+    documents.push_back(base::parse_json(line, file.string()).value());
+  }
+  return documents;
+}
+
+Ids ids_of(const base::json::value& array) {
+  Ids ids;
+  for (const base::json::value& id : array.as_array()) {
+    ids.push_back(static_cast<int32_t>(id.as_int64()));
+  }
+  return ids;
+}
 
 class GoldenTokenizer : public testing::TestWithParam<const char*> {
  protected:
