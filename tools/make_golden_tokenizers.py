@@ -38,7 +38,8 @@ GLM_ORDINARY = (
     "<|begin_of_box|> <|end_of_box|> <|image|> <|video|>")
 EDGE_STRINGS = [
     "", " ", "  ", "\n", "\r\n", " \n ", "a", "é", "中", "🚢", "\x00", "don't", "DON'T", "'ſ",
-    "a'ſb", "1234567", "12 345", "٣٤٥٦", "  two", "x  \n\n  y", "tab\t\tend ", "\u180ea", "a\u0301\u0345",
+    "a'ſb", "1234567", "12 345", "٣٤٥٦", "  two", "x  \n\n  y", "tab\t\tend ", "\u180ea",
+    "a\u0301\u0345",
     "<|user|>", "<|user|", "<<|user|>>", "<|user|><|assistant|>", " <|user|> ", "<think></think>",
     "</think>/nothink", "[gMASK]<sop>hi", "the harbour", "harbour's", "ß㋿ﬁ①Å", "각\u11a7",
     "a" * 60, " " * 70, "ab" * 40, "the " * 30, "🏴‍☠️" * 12, "!?" * 50]

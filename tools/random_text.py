@@ -10,19 +10,21 @@ RANGES = [
 SPACES = (" \t\n\r\v\f\x85\xa0\u1680\u180e\u2003\u2028\u2029\u202f\u205f\u3000"  # and no spaces:
           "\u200b\ufeff")
 # Case folding, composition, characters newer than the tables of some libraries, controls.
-ODD = ("ſK'’sStTdDmMllveVErRİıßŉǆﬁﬆ\u0301\u0345\u0334\u1df6\u1100\u1161\u11a7\u11a8각ガｶﾞ㋿"
+ODD = ("ſK'’sStTdDmMllveVErRİıßŉǆﬁﬆ\u0301\u0345\u0334\u1df6"
+       "\u1100\u1161\u11a7\u11a8각ガｶﾞ㋿"
        "\u0897\u1c89\ua7da\U00010d40\U00011935\U00011930\U00031350\U0001e5f0\x00\x7f\xad")
 
 PROSE = """\
 The harbour was quiet when Mira counted the crates again: 14 of oranges, 7 of salt, 120 of nails.
 She'd written the numbers twice, and they still didn't agree with what the captain's list said. \
 "We'll find it," said Tom, who hadn't slept since Tuesday; "I've looked everywhere but the hold."
-It's a long way down there, he thought, and the lamp won't last. They're waiting for us, aren't they?
+It's a long way down there, he thought, and the lamp won't last. \
+They're waiting for us, aren't they?
 
-	A list of what they found (in order):
-	1. a rope, 25.5 m long, worth $3.20;
-	2. two letters from 1987, unread;
-	3. a clock that ran backwards --- or so it seemed!!!
+\tA list of what they found (in order):
+\t1. a rope, 25.5 m long, worth $3.20;
+\t2. two letters from 1987, unread;
+\t3. a clock that ran backwards --- or so it seemed!!!
 
 def count(crates, limit=1000):
     total = 0
@@ -38,7 +40,8 @@ Le port était calme, et l'été touchait à sa fin. El niño comió piñas y so
 Гавань была тиха, когда Мира снова пересчитала ящики: двадцать семь, а не двадцать шесть.
 港口很安静。米拉又数了一遍箱子，一共二十七个，而不是二十六个。港は静かだった。ミラはもう一度箱を数えた。
 항구는 조용했다. 미라는 상자를 다시 세었다. كان الميناء هادئا عندما عدت ميرا الصناديق مرة أخرى.
-Prices rose by 3%, then 12.5%, then fell: 1,234,567.89 -> 999,999.00 (see §4, ¶2, note ½). 🚢⚓️👩‍🔧🏴‍☠️
+Prices rose by 3%, then 12.5%, then fell: 1,234,567.89 -> 999,999.00 \
+(see §4, ¶2, note ½). 🚢⚓️👩‍🔧🏴‍☠️
 """
 
 

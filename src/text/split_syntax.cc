@@ -66,7 +66,7 @@ class SyntaxChecker {
     if (c == '[') return check_class();
     if (c == '?' || c == '*' || c == '+' || c == '{') return check_quantifier();
     if (c == '^' || c == '$' || c == '.') return refuse("{:?}", c);
-    TRY(take_character());
+    [[maybe_unused]] const char32_t character = TRY(take_character());
     atom_ = Atom::kCharacter;
     return {};
   }

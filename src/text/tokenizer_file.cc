@@ -78,6 +78,15 @@ class Fields {
     return *flag;
   }
 
+  // For those whose value does not matter.
+  Status check_booleans(std::initializer_list<std::string_view> keys) const {
+    for (const std::string_view key : keys) {
+      const Result<bool> flag = boolean(key, false);
+      if (!flag) return std::unexpected(flag.error());
+    }
+    return {};
+  }
+
   Result<const json::array*> array(std::string_view key) const {
     const json::value* value = TRY(require(key));
     const json::array* array = value->if_array();
@@ -130,17 +139,16 @@ Result<std::string> read_split(const Fields& fields) {
   TRY(fields.allow_only({"type", "pattern", "behavior", "invert"}));
   const std::string_view behavior = TRY(fields.text("behavior"));
   if (behavior != "Isolated") return fields.refuse("behavior", behavior, "Isolated");
-  TRY(fields.boolean("invert", false));  // says which parts are matches; Isolated keeps both alike
+  TRY(fields.check_booleans({"invert"}));  // says what is a match; Isolated treats the rest alike
   const json::value* value = TRY(fields.require("pattern"));
   const Fields pattern = TRY(Fields::of(*value, fields.name_of("pattern")));
   TRY(pattern.allow_only({"Regex"}));
   return std::string(TRY(pattern.text("Regex")));
 }
 
-Result<bool> read_byte_level(const Fields& fields) {
+Status check_byte_level(const Fields& fields) {
   TRY(fields.allow_only({"type", "add_prefix_space", "trim_offsets", "use_regex"}));
-  TRY(fields.boolean("trim_offsets", true));
-  return fields.boolean("use_regex", true);
+  return fields.check_booleans({"add_prefix_space", "trim_offsets", "use_regex"});
 }
 
 // "pre_tokenizer": ByteLevel, or a Sequence of Splits with ByteLevel at the end.
@@ -163,10 +171,11 @@ Status read_pre_tokenizer(const json::value& value, const std::string& name, Tok
       file.split_patterns.push_back(TRY(read_split(step)));
     } else if (type == "ByteLevel") {
       ends = true;
+      TRY(check_byte_level(step));
       if (TRY(step.boolean("add_prefix_space", true))) {
         return step.refuse("add_prefix_space", "true", "false");
       }
-      if (TRY(read_byte_level(step))) file.split_patterns.emplace_back(kGpt2Pattern);
+      if (TRY(step.boolean("use_regex", true))) file.split_patterns.emplace_back(kGpt2Pattern);
     } else {
       return step.refuse("type", type, "Split and ByteLevel");
     }
@@ -180,9 +189,7 @@ Status check_decoder(const json::value& value, std::string name) {
   const Fields fields = TRY(Fields::of(value, std::move(name)));
   const std::string_view type = TRY(fields.text("type"));
   if (type != "ByteLevel") return fields.refuse("type", type, "ByteLevel");
-  TRY(fields.boolean("add_prefix_space", true));
-  TRY(read_byte_level(fields));
-  return {};
+  return check_byte_level(fields);
 }
 
 // A TemplateProcessing may only put the text itself: {"Sequence": {...}}.
@@ -220,9 +227,7 @@ Status check_post_processor(const json::value& value, std::string name) {
   if (type != "ByteLevel") {
     return fields.refuse("type", type, "ByteLevel or a TemplateProcessing without tokens");
   }
-  TRY(fields.boolean("add_prefix_space", true));
-  TRY(read_byte_level(fields));
-  return {};
+  return check_byte_level(fields);
 }
 
 // Options of the model that ask for another algorithm. What is done with unknown characters does
