@@ -187,7 +187,7 @@ Command add_tokenize(CLI::App& program) {
   input->add_option("--messages", options->messages,
                     "JSON file: an array of messages, or an object with messages, tools, "
                     "documents, add_generation_prompt, chat_template_kwargs");
-  input->add_option("--lines", options->lines,
+  input->add_option("--jsonl", options->lines,
                     "A JSON string a line; prints an array of ids a line");
   input->add_option("--token-ids", options->token_ids, "JSON file with ids, whose text is printed");
   input->require_option(1);

@@ -106,7 +106,7 @@ base::Status detokenize(const CommonOptions& common, const TokenizeOptions& opti
     }
   }
   if (!common.json) return {};
-  json::object document = base::result_document("tokenize", {});
+  json::object document = base::result_document("tokenize", {.threads = 1, .seed = {}});
   document["texts"] = std::move(texts);
   fmt::print("{}", base::pretty_json(document));
   return {};
@@ -121,7 +121,7 @@ std::string shown_token(const text::Tokenizer& tokenizer, int32_t id) {
 void print_tokens(const CommonOptions& common, const text::Tokenizer& tokenizer,
                   const text::PromptText& prompt, const std::vector<int32_t>& ids) {
   if (common.json) {
-    json::object document = base::result_document("tokenize", {});
+    json::object document = base::result_document("tokenize", {.threads = 1, .seed = {}});
     document["text"] = prompt.text;
     document["num_tokens"] = ids.size();
     document["token_ids"] = json::array(ids.begin(), ids.end());

@@ -117,7 +117,7 @@ std::optional<std::string> token_text(const json::value& token) {
   return std::string(content->get_string());
 }
 
-void add_tokens(const json::object& config, SpecialTokens& tokens) {
+void add_tokens(const json::object& config, SpecialTokensMap& tokens) {
   for (const std::string_view name : kSpecialTokenNames) {
     const json::value* token = config.if_contains(name);
     const auto text = token != nullptr ? token_text(*token) : std::nullopt;
@@ -134,23 +134,27 @@ struct ChatTemplate::Shared {
   JinjaTemplate main;
   std::optional<JinjaTemplate> with_tools;
   std::string name_with_tools;
-  SpecialTokens tokens;
+  SpecialTokensMap tokens;
   std::vector<std::string> variables;
+  std::vector<std::string> literals;
 };
 
 std::span<const std::string> ChatTemplate::variables() const { return shared_->variables; }
 
+std::span<const std::string> ChatTemplate::literals() const { return shared_->literals; }
+
 Result<ChatTemplate> ChatTemplate::parse(std::string_view source, std::string_view name,
-                                         SpecialTokens tokens) {
+                                         SpecialTokensMap tokens) {
   return parse_all({std::string(name), std::string(source)}, nullptr, std::move(tokens));
 }
 
 Result<ChatTemplate> ChatTemplate::parse_all(const Source& source, const Source* with_tools,
-                                             SpecialTokens tokens) {
+                                             SpecialTokensMap tokens) {
   auto shared = std::make_shared<Shared>();
   shared->name = source.name;
   shared->main = TRY(parse_source(source.text, source.name));
   shared->variables = shared->main.variables;
+  shared->literals = shared->main.literals;
   if (with_tools != nullptr) {
     shared->name_with_tools = with_tools->name;
     shared->with_tools = TRY(parse_source(with_tools->text, with_tools->name));
@@ -159,6 +163,7 @@ Result<ChatTemplate> ChatTemplate::parse_all(const Source& source, const Source*
     const std::vector<std::string>& other = shared->with_tools->variables;
     std::set_union(main.begin(), main.end(), other.begin(), other.end(),
                    std::back_inserter(shared->variables));
+    std::ranges::copy(shared->with_tools->literals, std::back_inserter(shared->literals));
   }
   shared->tokens = std::move(tokens);
   return ChatTemplate(std::move(shared));
@@ -169,7 +174,7 @@ Result<std::optional<ChatTemplate>> ChatTemplate::load(const std::filesystem::pa
   const std::filesystem::path config_file = directory / "tokenizer_config.json";
   const std::filesystem::path tokens_file = directory / "special_tokens_map.json";
   json::object config;
-  SpecialTokens tokens;
+  SpecialTokensMap tokens;
   if (std::filesystem::exists(config_file)) config = TRY(read_object(config_file));
   // Older models have their tokens in a file of their own, which then goes first.
   if (!config.contains("added_tokens_decoder") && std::filesystem::exists(tokens_file)) {

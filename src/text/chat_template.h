@@ -18,7 +18,7 @@
 namespace ingot::text {
 
 // Strings that a template may name: {"bos_token", "<s>"}, {"eos_token", ...} and so on. Trusted.
-using SpecialTokens = std::vector<std::pair<std::string, std::string>>;
+using SpecialTokensMap = std::vector<std::pair<std::string, std::string>>;
 
 // What a chat is rendered from; the arguments of apply_chat_template in Hugging Face's library.
 struct ChatInputs {
@@ -50,7 +50,7 @@ class ChatTemplate {
 
   // `name` is the template's in errors.
   static base::Result<ChatTemplate> parse(std::string_view source, std::string_view name,
-                                          SpecialTokens tokens);
+                                          SpecialTokensMap tokens);
 
   // The prompt. `now` is the local time, for templates that print the date. Before it runs, and as
   // Hugging Face does, keys of a message whose value is none are dropped, and reasoning_content and
@@ -61,6 +61,8 @@ class ChatTemplate {
   // What the template reads from outside, sorted: whether it knows enable_thinking, tools and
   // reasoning_effort. With templates for and without tools, what either reads.
   std::span<const std::string> variables() const;
+  // The texts and string literals of the template, or of both, in which its control tokens stand.
+  std::span<const std::string> literals() const;
 
  private:
   struct Shared;
@@ -71,7 +73,7 @@ class ChatTemplate {
     std::string text;
   };
   static base::Result<ChatTemplate> parse_all(const Source& source, const Source* with_tools,
-                                              SpecialTokens tokens);
+                                              SpecialTokensMap tokens);
 
   std::shared_ptr<const Shared> shared_;
 };

@@ -103,7 +103,7 @@ TEST(ChatTemplateGolden, VectorsOfTheOracle) {
 TEST(ChatTemplateGolden, ConversationsInAllTemplates) {
   const TemplateValue document = read_json(kGolden + "chat_templates.json");
   const TemplateDict& golden = *document.as_dict();
-  SpecialTokens tokens;
+  SpecialTokensMap tokens;
   for (const auto& [name, token] : variables_of(member(golden, "tokens"))) {
     tokens.emplace_back(name, token.as_text()->text);
   }

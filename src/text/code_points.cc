@@ -4,6 +4,8 @@
 
 #include <utf8proc.h>
 
+#include "text/utf8.h"
+
 namespace ingot::text {
 namespace {
 
@@ -102,28 +104,10 @@ bool ends_word(std::string_view text, size_t at) {
 
 }  // namespace
 
-bool is_utf8(std::string_view text) {
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
-  for (size_t at = 0; at < text.size();) {
-    utf8proc_int32_t code_point = 0;
-    const auto length =
-        utf8proc_iterate(bytes + at, static_cast<utf8proc_ssize_t>(text.size() - at), &code_point);
-    if (length <= 0) return false;
-    at += static_cast<size_t>(length);
-  }
-  return true;
-}
-
 size_t count_code_points(std::string_view text) {
   size_t count = 0;
   for (size_t at = 0; at < text.size(); ++count) next_code_point(text, at);
   return count;
-}
-
-void append_utf8(std::string& out, char32_t code_point) {
-  std::array<utf8proc_uint8_t, 4> bytes{};
-  const auto length = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point), bytes.data());
-  out.append(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(length));
 }
 
 char32_t next_code_point(std::string_view text, size_t& at) {

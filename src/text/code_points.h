@@ -9,9 +9,7 @@ namespace ingot::text {
 // What Python's str asks of Unicode, on UTF-8. A byte that is not UTF-8 counts as a code point of
 // its own, so that nothing here fails.
 
-bool is_utf8(std::string_view text);
 size_t count_code_points(std::string_view text);
-void append_utf8(std::string& out, char32_t code_point);
 
 // The code point at byte `at`, which moves behind it. REQUIRES: at < text.size().
 char32_t next_code_point(std::string_view text, size_t& at);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "text/code_points.h"
+#include "text/utf8.h"
 
 namespace ingot::text {
 namespace {
@@ -389,7 +390,7 @@ std::unexpected<TemplateError> syntax_error(TemplatePosition position, std::stri
 }
 
 TemplateResult<std::vector<JinjaToken>> lex_jinja(std::string_view source) {
-  if (!is_utf8(source)) return syntax_error({}, "not UTF-8; save the template as UTF-8");
+  if (find_invalid_utf8(source)) return syntax_error({}, "not UTF-8; save the template as UTF-8");
   const std::string text = with_line_feeds(source);
   return Lexer(text).run();
 }

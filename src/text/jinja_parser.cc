@@ -287,7 +287,13 @@ class Parser {
 
 TemplateResult<JinjaTemplate> parse_jinja(std::string_view source) {
   JinjaTemplate parsed;
-  parsed.body = TRY(Parser(TRY(lex_jinja(source))).run());
+  std::vector<JinjaToken> tokens = TRY(lex_jinja(source));
+  for (const JinjaToken& token : tokens) {
+    const bool is_literal =
+        token.kind == JinjaToken::Kind::kText || token.kind == JinjaToken::Kind::kString;
+    if (is_literal) parsed.literals.push_back(token.text);
+  }
+  parsed.body = TRY(Parser(std::move(tokens)).run());
   resolve_scopes(parsed);
   return parsed;
 }

@@ -8,6 +8,7 @@
 #include "text/code_points.h"
 #include "text/jinja_format.h"
 #include "text/prompt_text_builder.h"
+#include "text/utf8.h"
 
 namespace ingot::text {
 namespace {

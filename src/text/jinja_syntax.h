@@ -134,6 +134,7 @@ struct JinjaTemplate {
   JinjaBody body;
   std::vector<std::string> hidden;     // at the top
   std::vector<std::string> variables;  // what it reads from outside, sorted
+  std::vector<std::string> literals;   // its texts and string literals, in order
 };
 
 }  // namespace ingot::text
