@@ -93,7 +93,8 @@ Result indent(JinjaRuntime& runtime, const Value& value, const JinjaArguments&,
               BoundArguments& bound) {
   if (value.is_undefined()) return undefined_error(value);
   if (!value.is<Value::Text>()) {
-    return fail(ErrorKind::kType, "filter 'indent' takes a string, not {}", type_name(value));
+    return fail(value.is<Value::Markup>() ? ErrorKind::kUnsupported : ErrorKind::kType,
+                "filter 'indent' takes a string, not {}", type_name(value));
   }
   PromptText indentation;
   if (bound[0] && bound[0]->as_text() != nullptr) {

@@ -25,7 +25,7 @@ using Item = std::optional<TemplateValue>;
 bool flag_of(const std::optional<Value>& argument) { return argument && is_true(*argument); }
 
 Value lowered(const Value& value) {
-  return value.is<Value::Text>() ? Value::text(lower_of(*value.as_text())) : value;
+  return value.as_text() != nullptr ? Value::text(lower_of(*value.as_text())) : value;
 }
 
 // The attribute= of many filters: "a.b.0" leads through attributes and items, an integer is an

@@ -195,6 +195,7 @@ std::unexpected<TemplateError> wrong_types(JinjaOperator op, const Value& a, con
 Result compute(JinjaRuntime& runtime, JinjaOperator op, const Value& a, const Value& b) {
   const bool is_format = op == JinjaOperator::kModulo && a.is<Value::Text>();
   if (is_format) return Value::text(TRY(percent_format(runtime, *a.as_text(), b)));
+  if (a.is<Value::Markup>() || b.is<Value::Markup>()) return wrong_types(op, a, b);
   if (a.is_undefined()) return undefined_error(a);
   if (b.is_undefined()) return undefined_error(b);
   const auto integer = as_integer(a);
