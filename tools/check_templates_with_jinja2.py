@@ -144,7 +144,7 @@ class Grammar:
         test = lambda: self.any_of([
             "defined", "undefined", "none", "string", "mapping", "sequence", "iterable", "number", "integer", "float", "boolean", "true",
             "false", "lower", "upper", "odd", "even", f"divisibleby {self.any_of(['2', '3', 'zero'])}", f"eq({e()})", f"ne {self.any_of(NUMBERS)}",
-            f"in {self.sequence(0)}", f"in({self.sequence(b - 1)})", "callable", f"gt({self.number(0)})", "escaped", "sameas true", "sameas(none)"])
+            "in numbers", f"in({self.sequence(b - 1)})", "callable", f"gt({self.number(0)})", "escaped", "sameas true", "sameas(none)"])
         return self.pick(
             lambda: f"({e()} {self.any_of(['==', '!=', '<', '<=', '>', '>='])} {e()})", lambda: f"({e()} is {test()})",
             lambda: f"({e()} is not {test()})", lambda: f"({e()} in {self.sequence(b - 1)})", lambda: f"({self.text(b - 1)} not in {self.text(b - 1)})",

@@ -179,7 +179,11 @@ Result safe(JinjaRuntime& runtime, const Value& value, const JinjaArguments&, Bo
 Result abs(JinjaRuntime&, const Value& value, const JinjaArguments&, BoundArguments&) {
   if (const double* real = value.get_if<double>()) return Value::real(std::fabs(*real));
   const auto integer = as_integer(value);
-  if (!integer) return fail(ErrorKind::kType, "bad operand type for abs(): '{}'", type_name(value));
+  if (!integer) {
+    const bool is_big = value.is<Value::BigInteger>();
+    return fail(is_big ? ErrorKind::kUnsupported : ErrorKind::kType,
+                "bad operand type for abs(): '{}'", type_name(value));
+  }
   return *integer < 0 ? negate(value) : Value::integer(*integer);
 }
 
