@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/text/tool_calls.json: what sglang's own parser makes of tool calls in GLM's syntax.
+"""What sglang's own parser makes of tool calls in GLM's syntax: tests/golden/text/tool_calls.json.
 
 usage: make_golden_tool_calls.py --sglang DIRECTORY [--count N] [--seed S]
 
-DIRECTORY holds the unpacked wheel of sglang (pip download --no-deps sglang). Only its detector is loaded, with stand-ins for
-what it imports around it; orjson, partial_json_parser and pydantic have to be installed.
+DIRECTORY holds the unpacked wheel of sglang (pip download --no-deps sglang). Only its detector is
+loaded, with stand-ins for what it imports around it; orjson, partial_json_parser and pydantic have
+to be installed.
 
-Drawn outputs are whole calls with values of every kind, white space at the places where models put it, and text between
-calls. Left out is where Ingot differs from sglang 0.5.23 on purpose:
-- a key that a call has twice (sglang keeps the last value, which a stream cannot) and a value cut by </tool_call>;
+Drawn outputs are whole calls with values of every kind, white space at the places where models put
+it, and text between calls. Left out is where Ingot differs from sglang 0.5.23 on purpose:
+- a key that a call has twice (sglang keeps the last value, which a stream cannot) and a value cut
+  by </tool_call>;
 - white space after the name (sglang then does not know the tool);
-- schemas of several types with a string among them (sglang decides by the first), None where several types are allowed
-  (sglang makes it the string "None") and a Python string where anything is allowed (sglang takes off its quotes).
+- schemas of several types with a string among them (sglang decides by the first), None where
+  several types are allowed (sglang makes it the string "None") and a Python string where anything
+  is allowed (sglang takes off its quotes).
 """
+
 import argparse
 import json
 import pathlib
@@ -23,20 +27,28 @@ import types
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 TOOLS = [
-    {"type": "function", "function": {"name": "find", "parameters": {
-        "type": "object",
-        "properties": {
-            "query": {"type": "string"},
-            "limit": {"type": "integer"},
-            "ratio": {"type": "number"},
-            "strict": {"type": "boolean"},
-            "filter": {"type": "object"},
-            "tags": {"type": "array"},
-            "unit": {"enum": ["km", "mile"]},
-            "place": {"$ref": "#/$defs/place"},
-            "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
-            "anything": {}},
-        "$defs": {"place": {"type": "string"}}}}},
+    {
+        "type": "function",
+        "function": {
+            "name": "find",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "query": {"type": "string"},
+                    "limit": {"type": "integer"},
+                    "ratio": {"type": "number"},
+                    "strict": {"type": "boolean"},
+                    "filter": {"type": "object"},
+                    "tags": {"type": "array"},
+                    "unit": {"enum": ["km", "mile"]},
+                    "place": {"$ref": "#/$defs/place"},
+                    "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                    "anything": {},
+                },
+                "$defs": {"place": {"type": "string"}},
+            },
+        },
+    },
     {"type": "function", "function": {"name": "stop"}},
 ]
 
@@ -83,8 +95,28 @@ def load_detector(directory):
     return Glm47MoeDetector, Tool
 
 
-WORDS = ["", "a", "Paris", "two words", "line\nbreak", 'quote " here', "back\\slash", "über 🙂", "1", "true", "null", "<b>", "{x}",
-         "[1, 2]", " spaced ", "it's", "tab\there", "a < b", "</arg", "\\n"]
+WORDS = [
+    "",
+    "a",
+    "Paris",
+    "two words",
+    "line\nbreak",
+    'quote " here',
+    "back\\slash",
+    "über 🙂",
+    "1",
+    "true",
+    "null",
+    "<b>",
+    "{x}",
+    "[1, 2]",
+    " spaced ",
+    "it's",
+    "tab\there",
+    "a < b",
+    "</arg",
+    "\\n",
+]
 
 
 def draw_json(rng, depth=0):
@@ -119,7 +151,9 @@ def draw_value(rng, key):
     if form == 0 and not isinstance(value, str) and key != "maybe":
         return repr(value)  # as Python writes it
     if form == 1:
-        return json.dumps(json.dumps(value, ensure_ascii=False), ensure_ascii=False)[1:-1]  # escaped once too often
+        return json.dumps(json.dumps(value, ensure_ascii=False), ensure_ascii=False)[
+            1:-1
+        ]  # escaped once too often
     if form == 2 and key in ("limit", "ratio"):
         return json.dumps(str(value))
     if form == 3:
@@ -134,10 +168,13 @@ def draw_output(rng):
     text = rng.choice(["", "", "I look it up.", "Two calls:\n"])
     for _ in range(rng.randrange(1, 3)):
         name = rng.choice(["find", "find", "find", "stop"])
-        keys = list(TOOLS[0]["function"]["parameters"]["properties"]) if name == "find" else ["free"]
+        keys = (
+            list(TOOLS[0]["function"]["parameters"]["properties"]) if name == "find" else ["free"]
+        )
         text += f"<tool_call>{name}"
         for key in rng.sample(keys, rng.randrange(min(4, len(keys) + 1))):
-            text += f"<arg_key>{key}</arg_key>{space()}<arg_value>{draw_value(rng, key)}</arg_value>{space()}"
+            value = draw_value(rng, key)
+            text += f"<arg_key>{key}</arg_key>{space()}<arg_value>{value}</arg_value>{space()}"
         text += "</tool_call>" + rng.choice(["", "\n", " and then ", "\n\n"])
     return text
 
@@ -147,7 +184,9 @@ def main():
     parser.add_argument("--sglang", required=True, type=pathlib.Path)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "tests/golden/text/tool_calls.json")
+    parser.add_argument(
+        "--out", type=pathlib.Path, default=ROOT / "tests/golden/text/tool_calls.json"
+    )
     options = parser.parse_args()
     detector_class, tool_class = load_detector(options.sglang.resolve())
     tools = [tool_class(**tool) for tool in TOOLS]
@@ -156,11 +195,18 @@ def main():
     for _ in range(options.count):
         output = draw_output(rng)
         result = detector_class().detect_and_parse(output, tools)
-        calls = [{"name": call.name.strip(), "arguments": json.loads(call.parameters)} for call in result.calls]
+        calls = [
+            {"name": call.name.strip(), "arguments": json.loads(call.parameters)}
+            for call in result.calls
+        ]
         cases.append({"output": output, "calls": calls, "text": result.normal_text})
     options.out.write_text(
-        '{"tools": ' + json.dumps(TOOLS) + ', "cases": [\n'
-        + ",\n".join(json.dumps(case, ensure_ascii=False) for case in cases) + "\n]}\n")
+        '{"tools": '
+        + json.dumps(TOOLS)
+        + ', "cases": [\n'
+        + ",\n".join(json.dumps(case, ensure_ascii=False) for case in cases)
+        + "\n]}\n"
+    )
     print(f"{options.out}: {len(cases)} outputs, {sum(len(case['calls']) for case in cases)} calls")
 
 

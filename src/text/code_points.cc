@@ -31,6 +31,24 @@ constexpr Interval kOtherUppercase[] = {
     {0x2160, 0x216F}, {0x24B6, 0x24CF}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189},
 };
 
+// Letters whose title form is neither one letter nor their case folding with a capital in front.
+struct TitleForm {
+  char32_t letter;
+  std::u32string_view title;
+};
+constexpr TitleForm kTitleForms[] = {
+    {0x149, U"\u02BCN"},
+    {0x1FB2, U"\u1FBA\u0345"},
+    {0x1FB4, U"\u0386\u0345"},
+    {0x1FB7, U"\u0391\u0342\u0345"},
+    {0x1FC2, U"\u1FCA\u0345"},
+    {0x1FC4, U"\u0389\u0345"},
+    {0x1FC7, U"\u0397\u0342\u0345"},
+    {0x1FF2, U"\u1FFA\u0345"},
+    {0x1FF4, U"\u038F\u0345"},
+    {0x1FF7, U"\u03A9\u0342\u0345"},
+};
+
 template <size_t kCount>
 bool is_in(const Interval (&intervals)[kCount], char32_t code_point) {
   for (const Interval& interval : intervals) {
@@ -205,6 +223,11 @@ void append_upper(std::string& out, char32_t code_point) {
 
 void append_title(std::string& out, char32_t code_point) {
   if (code_point < 0x80) return append_upper(out, code_point);
+  for (const TitleForm& form : kTitleForms) {
+    if (form.letter != code_point) continue;
+    for (const char32_t c : form.title) append_utf8(out, c);
+    return;
+  }
   const auto simple =
       static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(code_point)));
   const bool is_capital = category_of(code_point) == UTF8PROC_CATEGORY_LU || is_title(code_point);

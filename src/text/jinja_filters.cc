@@ -93,7 +93,8 @@ Result indent(JinjaRuntime& runtime, const Value& value, const JinjaArguments&,
               BoundArguments& bound) {
   if (value.is_undefined()) return undefined_error(value);
   if (!value.is<Value::Text>()) {
-    return fail(ErrorKind::kType, "filter 'indent' takes a string, not {}", type_name(value));
+    return fail(value.is<Value::Markup>() ? ErrorKind::kUnsupported : ErrorKind::kType,
+                "filter 'indent' takes a string, not {}", type_name(value));
   }
   PromptText indentation;
   if (bound[0] && bound[0]->as_text() != nullptr) {
@@ -178,7 +179,11 @@ Result safe(JinjaRuntime& runtime, const Value& value, const JinjaArguments&, Bo
 Result abs(JinjaRuntime&, const Value& value, const JinjaArguments&, BoundArguments&) {
   if (const double* real = value.get_if<double>()) return Value::real(std::fabs(*real));
   const auto integer = as_integer(value);
-  if (!integer) return fail(ErrorKind::kType, "bad operand type for abs(): '{}'", type_name(value));
+  if (!integer) {
+    const bool is_big = value.is<Value::BigInteger>();
+    return fail(is_big ? ErrorKind::kUnsupported : ErrorKind::kType,
+                "bad operand type for abs(): '{}'", type_name(value));
+  }
   return *integer < 0 ? negate(value) : Value::integer(*integer);
 }
 

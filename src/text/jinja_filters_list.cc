@@ -25,7 +25,7 @@ using Item = std::optional<TemplateValue>;
 bool flag_of(const std::optional<Value>& argument) { return argument && is_true(*argument); }
 
 Value lowered(const Value& value) {
-  return value.is<Value::Text>() ? Value::text(lower_of(*value.as_text())) : value;
+  return value.as_text() != nullptr ? Value::text(lower_of(*value.as_text())) : value;
 }
 
 // The attribute= of many filters: "a.b.0" leads through attributes and items, an integer is an
@@ -331,7 +331,8 @@ Result sum(JinjaRuntime& runtime, const Value& value, const JinjaArguments&,
 
 Result join(JinjaRuntime& runtime, const Value& value, const JinjaArguments&,
             BoundArguments& bound) {
-  const PromptText separator = bound[0] ? TRY(to_text(runtime, *bound[0])) : PromptText{.text = "", .data = {}};
+  PromptText separator;
+  if (bound[0]) separator = TRY(to_text(runtime, *bound[0]));
   if (!bound[1] || bound[1]->is_none()) {
     return Value::text(TRY(joined(runtime, separator, value, JoinedItems::kAny)));
   }

@@ -117,6 +117,11 @@ constexpr std::array kLoopMethods = {
     JinjaMethod{"changed", takes_anything(), loop_changed},
 };
 
+constexpr std::array kRangeMethods = {
+    JinjaMethod{.name = "count"}, JinjaMethod{.name = "index"}, JinjaMethod{.name = "start"},
+    JinjaMethod{.name = "stop"},  JinjaMethod{.name = "step"},
+};
+
 template <size_t kCount>
 const JinjaMethod* find_in(const std::array<JinjaMethod, kCount>& methods, std::string_view name) {
   const auto method = std::find_if(methods.begin(), methods.end(),
@@ -130,6 +135,7 @@ const JinjaMethod* find_jinja_method(const Value& self, std::string_view name) {
   if (self.as_text() != nullptr) return find_string_method(name);
   if (self.as_dict() != nullptr) return find_in(kDictMethods, name);
   if (self.is<JinjaLoop*>()) return find_in(kLoopMethods, name);
+  if (self.is<Value::Range>()) return find_in(kRangeMethods, name);
   const bool is_list = self.is<Value::List>();
   if (!is_list && !self.is<Value::Tuple>()) return nullptr;
   const JinjaMethod* method = find_in(kTupleMethods, name);

@@ -1,5 +1,6 @@
 // Attributes, items and slices.
 
+#include <algorithm>
 #include <array>
 
 #include "text/code_points.h"
@@ -14,6 +15,14 @@ namespace {
 using ErrorKind = TemplateError::Kind;
 using Value = TemplateValue;
 using Result = TemplateResult<TemplateValue>;
+
+// Attributes that every object of Python's has and that no template may look at.
+bool is_attribute_of_all(std::string_view name) {
+  constexpr std::array<std::string_view, 12> kNames = {
+      "__class__", "__dir__",  "__doc__",           "__eq__",     "__format__", "__getattribute__",
+      "__hash__",  "__init__", "__init_subclass__", "__reduce__", "__repr__",   "__str__"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
 
 Value no_attribute(const Value& value, std::string_view name) {
   return Value::undefined(fmt::format("'{} object' has no attribute '{}'", type_name(value), name));
@@ -56,7 +65,8 @@ TemplateResult<std::optional<Value>> loop_attribute(JinjaRuntime& runtime, Jinja
 TemplateResult<std::optional<Value>> own_attribute(JinjaRuntime& runtime, const Value& value,
                                                    std::string_view name) {
   if (name.starts_with("__") && name.ends_with("__") && name.size() > 4) {
-    return std::optional(unsafe_attribute(value, name));
+    if (is_attribute_of_all(name)) return std::optional(unsafe_attribute(value, name));
+    return fail(ErrorKind::kSecurity, "attribute '{}' is unsafe", name);
   }
   if (JinjaNamespace* const* space = value.get_if<JinjaNamespace*>()) {
     const Value* attribute = (*space)->attributes.find(name);
@@ -176,7 +186,7 @@ Result slice_text(JinjaRuntime& runtime, const PromptText& text, const Slice& sl
 }  // namespace
 
 Result get_attribute(JinjaRuntime& runtime, const Value& value, std::string_view name) {
-  if (value.is_undefined()) return undefined_error(value);
+  if (value.is_undefined() && !is_attribute_of_all(name)) return undefined_error(value);
   if (auto attribute = TRY(own_attribute(runtime, value, name))) return *std::move(attribute);
   if (const TemplateDict* dict = value.as_dict()) {
     if (const Value* item = dict->find(name)) return *item;

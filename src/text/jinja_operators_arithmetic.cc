@@ -190,11 +190,17 @@ std::unexpected<TemplateError> wrong_types(JinjaOperator op, const Value& a, con
               type_name(a), type_name(b));
 }
 
+std::unexpected<TemplateError> wrong_sign_type(char sign, const Value& value) {
+  return fail(value.is<Value::BigInteger>() ? ErrorKind::kUnsupported : ErrorKind::kType,
+              "bad operand type for unary {}: '{}'", sign, type_name(value));
+}
+
 }  // namespace
 
 Result compute(JinjaRuntime& runtime, JinjaOperator op, const Value& a, const Value& b) {
   const bool is_format = op == JinjaOperator::kModulo && a.is<Value::Text>();
   if (is_format) return Value::text(TRY(percent_format(runtime, *a.as_text(), b)));
+  if (a.is<Value::Markup>() || b.is<Value::Markup>()) return wrong_types(op, a, b);
   if (a.is_undefined()) return undefined_error(a);
   if (b.is_undefined()) return undefined_error(b);
   const auto integer = as_integer(a);
@@ -220,8 +226,7 @@ Result negate(const Value& value) {
   if (value.is_undefined()) return undefined_error(value);
   if (const double* real = value.get_if<double>()) return Value::real(-*real);
   const auto integer = as_integer(value);
-  if (!integer)
-    return fail(ErrorKind::kType, "bad operand type for unary -: '{}'", type_name(value));
+  if (!integer) return wrong_sign_type('-', value);
   return compute_integers(JinjaOperator::kSubtract, 0, *integer);
 }
 
@@ -229,8 +234,7 @@ Result affirm(const Value& value) {
   if (value.is_undefined()) return undefined_error(value);
   if (value.is<double>() || value.is<Value::BigInteger>()) return value;
   const auto integer = as_integer(value);
-  if (!integer)
-    return fail(ErrorKind::kType, "bad operand type for unary +: '{}'", type_name(value));
+  if (!integer) return wrong_sign_type('+', value);
   return Value::integer(*integer);
 }
 

@@ -108,8 +108,7 @@ class Renderer {
         return Flow::kEnd;
       case StatementKind::kCall: {
         const Value caller = Value::of(TRY(runtime_.new_macro(statement, &scope)));
-        TRY(append_text(runtime_, out, TRY(call(*statement.value, scope, &caller))));
-        return Flow::kEnd;
+        return write_string(TRY(call(*statement.value, scope, &caller)), out);
       }
       case StatementKind::kFilter:
         return run_filter_block(statement, scope, out);
@@ -126,6 +125,15 @@ class Renderer {
 
   TemplateResult<Flow> check_size(const PromptTextBuilder& out) {
     if (out.size_bytes() > RenderLimits::kTextBytesMax) TRY(runtime_.spend_text(out.size_bytes()));
+    return Flow::kEnd;
+  }
+
+  // Jinja joins what blocks leave without making strings of it.
+  TemplateResult<Flow> write_string(const Value& value, PromptTextBuilder& out) {
+    if (value.as_text() == nullptr) {
+      return fail(ErrorKind::kType, "the block gives a {}, not a string", type_name(value));
+    }
+    TRY(append_text(runtime_, out, value));
     return Flow::kEnd;
   }
 
@@ -186,9 +194,7 @@ class Renderer {
     JinjaScope* inner = TRY(open_scope(&scope, statement.hidden));
     const Flow flow = TRY(run_body(statement.body, *inner, block));
     if (flow != Flow::kEnd) return flow;
-    TRY(append_text(runtime_, out,
-                    TRY(filtered(*statement.value, Value::text(block.take()), *inner))));
-    return Flow::kEnd;
+    return write_string(TRY(filtered(*statement.value, Value::text(block.take()), *inner)), out);
   }
 
   // A chain of filters whose first is applied to a block's text.
@@ -241,15 +247,19 @@ class Renderer {
       loop.items = TRY(tested(statement, loop.items, scope));
       loop.length.reset();
     }
+    bool is_through = false;  // some run of the body got to its end
     while (TRY(has_following(runtime_, loop))) {
       loop.previous = std::exchange(loop.current, *std::exchange(loop.following, std::nullopt));
       ++loop.index;
       JinjaScope* inner = TRY(open_scope(&scope, statement.hidden));
       inner->variables.insert_or_assign("loop", Value::of(&loop));
       TRY(assign(*statement.target, loop.current, *inner));
-      if (TRY(run_body(statement.body, *inner, out)) == Flow::kBreak) break;
+      const Flow flow = TRY(run_body(statement.body, *inner, out));
+      if (flow == Flow::kBreak) break;
+      is_through = is_through || flow == Flow::kEnd;
     }
-    if (loop.index > 0) return Flow::kEnd;
+    // Jinja also runs the else of a loop that was left or continued every time.
+    if (is_through) return Flow::kEnd;
     JinjaScope* inner = TRY(open_scope(&scope, statement.hidden_in_orelse));
     return run_body(statement.orelse, *inner, out);
   }

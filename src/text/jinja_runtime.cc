@@ -135,7 +135,8 @@ TemplateResult<JinjaIterator*> iterate(JinjaRuntime& runtime, const TemplateValu
   if (JinjaIterator* const* iterator = value.get_if<JinjaIterator*>()) return *iterator;
   JinjaIterator::Next items = items_of(value);
   if (items == nullptr) {
-    return fail(ErrorKind::kType, "'{}' object is not iterable", type_name(value));
+    return fail(value.is<TemplateValue::Markup>() ? ErrorKind::kUnsupported : ErrorKind::kType,
+                "'{}' object is not iterable", type_name(value));
   }
   return runtime.new_iterator(std::move(items));
 }

@@ -40,7 +40,8 @@ struct OutputParserOptions {
 // Sorts a model's output, as it arrives, into reasoning, content and tool calls in the syntax of
 // GLM-4.7 and GLM-5:
 //
-//   REASONING</think>CONTENT<tool_call>NAME<arg_key>K</arg_key><arg_value>V</arg_value>...</tool_call>
+//   REASONING</think>CONTENT<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>
+//   ...</tool_call>CONTENT
 //
 // The events depend on the output alone, never on how it was cut into pieces (but for the cuts
 // between events of one kind). White space is dropped at both ends of the reasoning and around tool

@@ -24,10 +24,12 @@ using model::json_of;
 constexpr std::string_view kTemplate =
     R"([gMASK]<sop>{% for m in messages -%}
 {% if m.role == 'system' %}<|system|>{{ m.content }}
-{%- elif m.role == 'user' %}{% if m.content == 'forbidden' %}{{ raise_exception('not this') }}{% endif -%}
+{%- elif m.role == 'user' -%}
+{% if m.content == 'forbidden' %}{{ raise_exception('not this') }}{% endif -%}
 <|user|>{{ m.content }}
 {%- else %}<|assistant|></think>{{ m.content }}{% endif %}
-{%- endfor %}<|assistant|>{{ '</think>' if enable_thinking is defined and not enable_thinking else '<think>' }})";
+{%- endfor %}<|assistant|>
+{{- '<think>' if enable_thinking is undefined or enable_thinking else '</think>' }})";
 
 class Text : public testing::Test {
  protected:
