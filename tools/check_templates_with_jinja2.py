@@ -789,7 +789,7 @@ def integers_fit(output):
 
 def one_case(rng, counts):
     template = Grammar(rng).template()
-    case = {"template": template, "vars": VARIABLES}
+    case = {"template": template}
     try:
         case["output"] = hf._compile_jinja_template(template).render(**VARIABLES)
         case["output"].encode()
@@ -819,6 +819,7 @@ def main():
     counts = {}
     path = arguments.keep or pathlib.Path(tempfile.mkdtemp()) / "cases.jsonl"
     with path.open("w") as file:
+        file.write(json.dumps(VARIABLES, ensure_ascii=False) + "\n")
         for _ in range(arguments.count):
             case = one_case(rng, counts)
             if case is not None:
