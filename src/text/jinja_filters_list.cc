@@ -331,7 +331,8 @@ Result sum(JinjaRuntime& runtime, const Value& value, const JinjaArguments&,
 
 Result join(JinjaRuntime& runtime, const Value& value, const JinjaArguments&,
             BoundArguments& bound) {
-  const PromptText separator = bound[0] ? TRY(to_text(runtime, *bound[0])) : PromptText{.text = "", .data = {}};
+  const Value separator_value = bound[0].value_or(Value::trusted(""));
+  const PromptText separator = TRY(to_text(runtime, separator_value));
   if (!bound[1] || bound[1]->is_none()) {
     return Value::text(TRY(joined(runtime, separator, value, JoinedItems::kAny)));
   }

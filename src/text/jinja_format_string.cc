@@ -212,7 +212,8 @@ class PercentFormat {
   }
 
   TemplateResult<void> append_text_of(const Value& value, Layout layout) {
-    const PromptText text = layout.type == 's' ? TRY(to_text(runtime_, value)) : TRY(repr_of(runtime_, value));
+    const bool is_repr = layout.type == 'r';
+    const PromptText text = TRY(is_repr ? repr_of(runtime_, value) : to_text(runtime_, value));
     out_.append(TRY(laid_out(runtime_, cut(text, layout), layout, '>')));
     return {};
   }
@@ -323,7 +324,7 @@ class BraceFormat {
       const auto index = TRY(digits_at(part, digits));
       const bool is_index = is_item && index && digits == part.size();
       const Value key = is_index ? Value::integer(*index) : Value::trusted(std::string(part));
-      value = is_item ? TRY(get_item(runtime_, value, key)) : TRY(get_attribute(runtime_, value, part));
+      value = TRY(is_item ? get_item(runtime_, value, key) : get_attribute(runtime_, value, part));
     }
     return value;
   }
