@@ -443,7 +443,7 @@ class Grammar:
             lambda: f"({s()} + {s()})",
             lambda: f"({s()})[{self.slice()}]",
             lambda: f"range({self.rng.randint(-1, 6)})",
-            lambda: f"range({self.rng.randint(0, 3)}, {self.rng.randint(0, 12)}, {self.any_of(STEPS)})",
+            lambda: f"range({self.rng.randint(0, 3)}, {self.any_of('0379')}, {self.any_of(STEPS)})",
             lambda: f"{self.mapping(b - 1)}.{self.any_of(['keys()', 'values()', 'items()'])}|list",
             lambda: f"{self.simple_text()}.split({self.text(0)})",
             lambda: self.any_of(LISTS),
