@@ -101,6 +101,7 @@ MAPPINGS = [
 ]
 ATTRIBUTES = ["a", "b", "name", "age", "nested", "list", "zz", "__class__", "k"]
 INDEXABLE = ["map", "people[0]", "mixed", "numbers", "text", "missing", "words"]
+FORBIDDEN = ["numbers.append(1)", "map.update(a=1)", "map.pop(1)", "words.sort()"]
 KEYS = ["1", "'a'", "text"]
 FILTERS_OF_ANYTHING = [
     "string",
@@ -508,7 +509,7 @@ class Grammar:
             lambda: f"{self.mapping(b - 1)}.get({self.any_of(KEYS)}{self.any_of(['', ', 5'])})",
             lambda: f"{self.sequence(0)}.index({self.expression(b - 1)})",
             lambda: f"{self.sequence(0)}.count({self.expression(b - 1)})",
-            lambda: self.any_of(["numbers.append(1)", "map.update(a=1)", "map.pop(1)", "words.sort()"]),
+            lambda: self.any_of(FORBIDDEN),
             lambda: f"map.nested.list[{self.rng.randint(-4, 3)}].deep",
         )
 

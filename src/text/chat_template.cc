@@ -67,6 +67,17 @@ Result<JinjaTemplate> parse_source(std::string_view source, std::string_view nam
   return *std::move(parsed);
 }
 
+// Roles that every API has. Templates put them into markers, "<|" ~ role ~ "|>", and a word from
+// this list is the same whoever wrote it.
+constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
+
+TemplateValue with_known_role(const TemplateValue& role) {
+  const PromptText* name = role.as_text();
+  const bool is_known =
+      name != nullptr && std::ranges::find(kRoles, name->text) != std::end(kRoles);
+  return is_known ? TemplateValue::trusted(name->text) : role;
+}
+
 // A message as templates see it.
 TemplateValue prepared(const TemplateDict& message) {
   const TemplateValue* reasoning = nullptr;
@@ -78,7 +89,10 @@ TemplateValue prepared(const TemplateDict& message) {
   // The place that a new key gets shows in |tojson and |items.
   if (reasoning != nullptr) dict.set("thinking", *reasoning);
   for (const auto& [key, value] : message.entries()) {
-    if (!value.is_none()) dict.set(key, value);
+    if (value.is_none()) continue;
+    const PromptText* name = key.as_text();
+    const bool is_role = name != nullptr && name->text == "role";
+    dict.set(key, is_role ? with_known_role(value) : value);
   }
   if (reasoning != nullptr) dict.set("reasoning_content", *reasoning);
   return TemplateValue::dict(std::move(dict));

@@ -37,7 +37,8 @@ struct ChatInputs {
 //
 // The prompt knows its data. Trusted are what the template writes itself (text and string
 // literals), the special tokens, and strings made by TemplateValue::trusted; numbers, true, false
-// and none print as trusted text. All else, keys and roles included, is data and stays so through
+// and none print as trusted text, and so do the roles system, developer, user, assistant and tool.
+// All else, keys and other roles included, is data and stays so through
 // concatenation, slices, methods, filters, macros and blocks: a byte of a result is data when the
 // byte that it was made from is, and where bytes cannot be told apart, when any of them is.
 class ChatTemplate {
