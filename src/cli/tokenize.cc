@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/clock.h"
 #include "base/mapped_file.h"
 #include "base/provenance.h"
 #include "cli/model_session.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "engine/model_text.h"
+#include "text/utf8.h"
 
 namespace ingot::cli {
 namespace {
@@ -112,19 +114,35 @@ base::Status detokenize(const CommonOptions& common, const TokenizeOptions& opti
   return {};
 }
 
-// The bytes of a token as a JSON string; those that are no UTF-8 show as U+FFFD.
+// A token in quotes. One that is a part of a character shows its bytes: "\xC3".
 std::string shown_token(const text::Tokenizer& tokenizer, int32_t id) {
-  return base::compact_json(
-      json::value(tokenizer.decode(std::span(&id, 1), text::SpecialTokens::kKeep).value()));
+  const std::string_view bytes = tokenizer.token_bytes(id);
+  if (text::find_invalid_utf8(bytes)) {
+    std::string shown = "\"";
+    for (const char c : bytes) {
+      const auto byte = static_cast<unsigned char>(c);
+      shown += byte < 0x80 ? std::string(1, c) : fmt::format("\\x{:02X}", byte);
+    }
+    return shown + "\"";
+  }
+  return base::compact_json(json::value(bytes));
 }
 
+struct Timings {
+  base::Duration load{};    // of tokenizer and template
+  base::Duration encode{};  // from text to ids
+};
+
 void print_tokens(const CommonOptions& common, const text::Tokenizer& tokenizer,
-                  const text::PromptText& prompt, const std::vector<int32_t>& ids) {
+                  const text::PromptText& prompt, const std::vector<int32_t>& ids,
+                  const Timings& timings) {
   if (common.json) {
     json::object document = base::result_document("tokenize", {.threads = 1, .seed = {}});
     document["text"] = prompt.text;
     document["num_tokens"] = ids.size();
     document["token_ids"] = json::array(ids.begin(), ids.end());
+    document["timings"] = json::object{{"load_seconds", base::seconds(timings.load)},
+                                       {"encode_seconds", base::seconds(timings.encode)}};
     fmt::print("{}", base::pretty_json(document));
     return;
   }
@@ -138,7 +156,11 @@ void print_tokens(const CommonOptions& common, const text::Tokenizer& tokenizer,
 }  // namespace
 
 base::Result<int> tokenize(const CommonOptions& common, const TokenizeOptions& options) {
+  const base::SystemClock clock;
+  Timings timings;
+  base::Instant start = clock.now();
   const engine::ModelText model_text = TRY(engine::ModelText::load(options.model));
+  timings.load = clock.now() - start;
   if (!options.lines.empty()) {
     TRY(tokenize_lines(options, model_text.tokenizer));
     return 0;
@@ -148,7 +170,10 @@ base::Result<int> tokenize(const CommonOptions& common, const TokenizeOptions& o
     return 0;
   }
   const text::PromptText prompt = TRY(read_text(options, model_text));
-  print_tokens(common, model_text.tokenizer, prompt, TRY(model_text.tokenizer.encode(prompt)));
+  start = clock.now();
+  const std::vector<int32_t> ids = TRY(model_text.tokenizer.encode(prompt));
+  timings.encode = clock.now() - start;
+  print_tokens(common, model_text.tokenizer, prompt, ids, timings);
   return 0;
 }
 

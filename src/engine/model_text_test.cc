@@ -1,0 +1,94 @@
+#include "engine/model_text.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+#include <boost/json/serialize.hpp>
+
+#include "base/output_file.h"
+#include "base/scratch_directory.h"
+#include "text/tokenizer_fixture.h"
+
+namespace ingot::engine {
+namespace {
+
+class ModelTextFiles : public testing::Test {
+ protected:
+  void write(const char* name, std::string_view text) {
+    EXPECT_TRUE(base::write_text_file(scratch_ / name, text));
+  }
+  void write_tokenizer() {
+    write("tokenizer.json", base::json::serialize(text::small_glm_tokenizer_json()));
+  }
+
+  // "code: subject message" of each finding.
+  std::vector<std::string> findings(const model::ModelConfig& config) {
+    std::vector<std::string> lines;
+    for (const model::Finding& finding :
+         ModelText::load(scratch_.path()).value().compare_with(config)) {
+      lines.push_back(finding.code + ": " + finding.subject + " " + finding.message);
+    }
+    return lines;
+  }
+
+  static model::ModelConfig config_of(int64_t vocab_size, std::vector<int64_t> eos) {
+    model::ModelConfig config;
+    config.vocab_size = vocab_size;
+    config.eos_token_ids = std::move(eos);
+    return config;
+  }
+
+  base::ScratchDirectory scratch_;
+};
+
+using Lines = std::vector<std::string>;
+
+TEST_F(ModelTextFiles, WhatFitsTogether) {
+  write_tokenizer();
+  write("chat_template.jinja", "[gMASK]<sop>{{ '<|user|>' + messages[0].content }}<|assistant|>");
+  EXPECT_EQ(findings(config_of(277, {260, 264})), Lines{});
+  EXPECT_TRUE(load_model_text(scratch_.path(), config_of(277, {260})).has_value());
+}
+
+TEST_F(ModelTextFiles, SizesAndEndsThatDisagree) {
+  write_tokenizer();
+  EXPECT_EQ(findings(config_of(288, {260})),
+            Lines{"padding_ids: tokenizer.json ids 277 to 287 of the model stand for no token"});
+  EXPECT_EQ(
+      findings(config_of(277, {'a'})),
+      Lines{"end_of_sequence_is_text: eos_token_id 97 is no control token of tokenizer.json, so "
+            "ordinary text could end an answer"});
+  EXPECT_EQ(findings(config_of(277, {})).size(), 1u);
+  const auto too_large = load_model_text(scratch_.path(), config_of(276, {260}));
+  ASSERT_FALSE(too_large.has_value());
+  EXPECT_TRUE(too_large.error().message.contains(
+      "tokenizer.json: has ids up to 276, and the model only 276 embedding rows; get the tokenizer "
+      "that belongs to this model"))
+      << too_large.error().message;
+}
+
+// A marker that is no token would reach the model as letters, and nobody would notice.
+TEST_F(ModelTextFiles, MarkersThatTheTokenizerLacks) {
+  write_tokenizer();
+  write("chat_template.jinja",
+        "{{ '<|im_start|>' }}user<|user|>{% if tools %}<｜tool▁calls｜>{% endif %}a < b |> c");
+  EXPECT_EQ(
+      findings(config_of(277, {260})),
+      (Lines{"marker_is_text: chat_template writes <|im_start|>, which is no control token of "
+             "tokenizer.json",
+             "marker_is_text: chat_template writes <｜tool▁calls｜>, which is no control token "
+             "of tokenizer.json"}));
+}
+
+TEST_F(ModelTextFiles, WhatIsMissing) {
+  const auto none = ModelText::load(scratch_.path());
+  ASSERT_FALSE(none.has_value());
+  EXPECT_TRUE(none.error().message.contains("tokenizer.json: missing")) << none.error().message;
+  write_tokenizer();
+  EXPECT_FALSE(ModelText::load(scratch_.path()).value().chat_template.has_value());
+  write("chat_template.jinja", "{% for x %}");
+  EXPECT_FALSE(ModelText::load(scratch_.path()).has_value());
+}
+
+}  // namespace
+}  // namespace ingot::engine
