@@ -12,6 +12,7 @@ address, integers beyond 64 bits in arithmetic, attributes of numbers and macros
 """
 
 import argparse
+import copy
 import json
 import os
 import pathlib
@@ -792,7 +793,7 @@ def one_case(rng, counts):
     template = Grammar(rng).template()
     case = {"template": template}
     try:
-        case["output"] = hf._compile_jinja_template(template).render(**VARIABLES)
+        case["output"] = hf._compile_jinja_template(template).render(**copy.deepcopy(VARIABLES))
         case["output"].encode()
     except Exception as failure:  # whatever the template makes Python do
         case.pop("output", None)

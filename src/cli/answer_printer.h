@@ -23,6 +23,7 @@ class AnswerPrinter {
 
   const Reasoning reasoning_;
   const bool terminal_;
+  const bool dims_;
   bool in_reasoning_ = false;
   bool line_is_open_ = false;
 };

@@ -80,7 +80,10 @@ void add_numeric_options(CLI::App& app, ModelOptions& options) {
 }
 
 void add_model_options(CLI::App& app, ModelOptions& options) {
-  app.add_option("MODEL", options.model, "Model directory: config.json and safetensors")
+  app.add_option("MODEL", options.model,
+                 "Model directory: config.json and safetensors, for text also tokenizer.json, for "
+                 "chat a chat template")
+      ->type_name("DIR")
       ->required();
   add_numeric_options(app, options);
 }
@@ -139,11 +142,12 @@ Command add_generate(CLI::App& program) {
   CLI::App* app = program.add_subcommand("generate", "Continue a prompt.");
   auto options = std::make_shared<GenerateOptions>();
   add_model_options(*app, options->model);
-  auto* prompt = app->add_option_group("Prompt");
-  prompt->add_option("--prompt", options->prompt,
-                     "Text to continue as it is, without the chat template");
-  prompt->add_option("--token-ids", options->token_ids, "JSON file with an array of token ids");
-  prompt->require_option(1);
+  app->add_option("--prompt", options->prompt,
+                  "Text to continue as it is, without the chat template");
+  app->add_option("--prompt-file", options->prompt_file, "A file with such a text")
+      ->type_name("FILE");
+  app->add_option("--token-ids", options->token_ids, "JSON file with an array of token ids")
+      ->type_name("FILE");
   app->add_flag("--control-tokens", options->control_tokens,
                 "Take markers such as <|user|> in the prompt for control tokens; otherwise they "
                 "are text");
@@ -155,17 +159,18 @@ Command add_generate(CLI::App& program) {
 Command add_chat(CLI::App& program) {
   CLI::App* app = program.add_subcommand(
       "chat",
-      "Talk with a model: a line is a message, /help lists commands. Input that is piped is\n"
-      "answered line by line; with --json an answer is a line of JSON.");
+      "Talk with a model. A line is a message, and /help lists commands; input that is piped is\n"
+      "answered line by line. With --json an answer is a line of JSON.");
   auto options = std::make_shared<ChatOptions>();
   add_model_options(*app, options->model);
+  app->add_option("MESSAGE", options->message, "Answer this message and end");
   app->add_option("--system", options->system, "How the model is to behave");
   app->add_option("--thinking", options->thinking,
                   "show: the reasoning, dimmed; hide: only the answer; off: answer without any")
       ->check(CLI::IsMember({"show", "hide", "off"}))
       ->capture_default_str();
   app->add_option("--reasoning-effort", options->reasoning_effort,
-                  "What the model's template knows, such as high or max");
+                  "Passed on to the model's chat template, which knows words such as high or max");
   add_max_tokens(*app, options->max_tokens);
   app->add_option("--kv-tokens", options->kv_tokens,
                   "Tokens that a conversation may have; default: the model's positions, but at "
@@ -180,17 +185,19 @@ Command add_tokenize(CLI::App& program) {
       "tokenize", "What a text or a conversation is to a model: its token ids, and back.");
   auto options = std::make_shared<TokenizeOptions>();
   app->add_option("MODEL", options->model, "Model directory; only its text files are read")
+      ->type_name("DIR")
       ->required();
-  auto* input = app->add_option_group("Input");
-  input->add_option("--text", options->text, "A text");
-  input->add_option("--file", options->file, "A file of text");
-  input->add_option("--messages", options->messages,
-                    "JSON file: an array of messages, or an object with messages, tools, "
-                    "documents, add_generation_prompt, chat_template_kwargs");
-  input->add_option("--jsonl", options->lines,
-                    "A JSON string a line; prints an array of ids a line");
-  input->add_option("--token-ids", options->token_ids, "JSON file with ids, whose text is printed");
-  input->require_option(1);
+  app->add_option("--text", options->text, "A text");
+  app->add_option("--file", options->file, "A file of text")->type_name("FILE");
+  app->add_option("--messages", options->messages,
+                  "JSON file: an array of messages, or an object with messages, tools, "
+                  "documents, add_generation_prompt, chat_template_kwargs")
+      ->type_name("FILE");
+  app->add_option("--jsonl", options->lines,
+                  "A file with a JSON string a line; prints an array of ids a line")
+      ->type_name("FILE");
+  app->add_option("--token-ids", options->token_ids, "JSON file with ids, whose text is printed")
+      ->type_name("FILE");
   app->add_flag("--control-tokens", options->control_tokens,
                 "Take markers such as <|user|> in the text for control tokens; otherwise they "
                 "are text");
@@ -240,6 +247,9 @@ int run(int argc, const char* const* argv) {
   const std::vector<Command> commands = {add_inspect(program),  add_score(program),
                                          add_generate(program), add_chat(program),
                                          add_tokenize(program), add_synth(program)};
+  for (const Command& command : commands) {
+    command.app->footer("Also --json, --threads N and --config FILE; see ingot --help.");
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::CallForHelp& call) {
@@ -257,7 +267,9 @@ int run(int argc, const char* const* argv) {
       return fail(fmt::format("--config: not readable as a TOML file of ingot's options: {}",
                               failure.what()));
     }
-    return fail(fmt::format("{}; see ingot --help", failure.what()));
+    const auto chosen = program.get_subcommands();
+    return fail(fmt::format("{}; see ingot {}--help", failure.what(),
+                            chosen.empty() ? "" : chosen.front()->get_name() + " "));
   }
   common.targets = environment("INGOT_TARGETS");
   try {
@@ -265,8 +277,9 @@ int run(int argc, const char* const* argv) {
       if (!command.app->parsed()) continue;
       const base::Result<int> status = command.run(common);
       if (!status) return fail(status.error().message);
-      if (std::fflush(stdout) != 0) {
-        return fail(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+      if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+        return fail(fmt::format("cannot write to standard output: {}",
+                                errno == 0 ? "it is closed or full" : std::strerror(errno)));
       }
       return *status;
     }

@@ -2,13 +2,14 @@
 #include <fmt/ranges.h>
 
 #include "base/log.h"
+#include "base/mapped_file.h"
+#include "base/progress.h"
 #include "base/provenance.h"
 #include "cli/generation_report.h"
 #include "cli/model_session.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "engine/generation.h"
-#include "engine/model_text.h"
 #include "text/detokenizer.h"
 
 namespace ingot::cli {
@@ -16,28 +17,41 @@ namespace {
 
 namespace json = base::json;
 
-// The prompt, and the text files of the model when it is one of letters.
+constexpr uint64_t kPromptBytesMax = 256 << 20;
+
+// The prompt, and the tokenizer when it is one of letters.
 struct Prompt {
   TokenIds ids;
-  std::optional<engine::ModelText> text;
+  std::optional<text::Tokenizer> tokenizer;
 };
 
 base::Result<Prompt> read_prompt(const GenerateOptions& options) {
+  const int given =
+      options.prompt.has_value() + !options.prompt_file.empty() + !options.token_ids.empty();
+  if (given != 1) {
+    return base::error(
+        "give one of --prompt, --prompt-file and --token-ids; see ingot generate --help");
+  }
   Prompt prompt;
-  if (options.prompt) {
-    const model::ModelConfig config = TRY(model::load_model_config(options.model.model));
-    prompt.text = TRY(engine::load_model_text(options.model.model, config));
-    prompt.ids = {.path = "--prompt",
-                  .sequences = {TRY(prompt.text->tokenizer.encode(
-                      *options.prompt, options.control_tokens ? text::ControlTokens::kRecognise
-                                                              : text::ControlTokens::kAsText))}};
+  if (!options.token_ids.empty()) {
+    prompt.ids = TRY(read_token_ids(options.token_ids));
+    if (prompt.ids.sequences.size() != 1) {
+      return base::error("{}: {} sequences; generate continues one, ingot score takes several",
+                         options.token_ids.string(), prompt.ids.sequences.size());
+    }
     return prompt;
   }
-  prompt.ids = TRY(read_token_ids(options.token_ids));
-  if (prompt.ids.sequences.size() != 1) {
-    return base::error("{}: {} sequences; generate continues one, ingot score takes several",
-                       options.token_ids.string(), prompt.ids.sequences.size());
-  }
+  const std::string source = options.prompt ? "--prompt" : options.prompt_file.string();
+  const std::string text = options.prompt
+                               ? *options.prompt
+                               : TRY(base::read_text_file(options.prompt_file, kPromptBytesMax));
+  if (text.empty()) return base::error("{}: empty; there is nothing to continue", source);
+  const model::ModelConfig config = TRY(model::load_model_config(options.model.model));
+  prompt.tokenizer = TRY(open_tokenizer(options.model.model, config));
+  auto ids = prompt.tokenizer->encode(text, options.control_tokens ? text::ControlTokens::kRecognise
+                                                                   : text::ControlTokens::kAsText);
+  if (!ids) return base::error("{}: {}", source, ids.error().message);
+  prompt.ids = {.path = source, .sequences = {std::move(*ids)}};
   return prompt;
 }
 
@@ -66,16 +80,18 @@ base::Result<int> generate(const CommonOptions& common, const GenerateOptions& o
   engine::GenerationRequest request{.prompt = session->sequences.front(),
                                     .max_tokens = options.max_tokens,
                                     .sampling = options.sampling};
-  engine::GenerationHooks hooks;
+  base::Progress progress("prompt", request.prompt.size(), base::Progress::Unit::kTokens,
+                          session->clock);
+  engine::GenerationHooks hooks{.on_prompt = [&](size_t count) { progress.update(count); }};
   std::optional<text::Detokenizer> detokenizer;
   std::string text;
   const auto say = [&](std::string_view piece) {
     text += piece;
     if (!common.json) write_out(stdout_is_terminal() ? terminal_safe(piece) : std::string(piece));
   };
-  if (prompt.text) {
-    request.num_token_ids = prompt.text->tokenizer.vocabulary_size();
-    detokenizer.emplace(prompt.text->tokenizer, text::SpecialTokens::kKeep);
+  if (prompt.tokenizer) {
+    request.num_token_ids = prompt.tokenizer->vocabulary_size();
+    detokenizer.emplace(*prompt.tokenizer, text::SpecialTokens::kKeep);
     hooks.on_token = [&](int32_t token) -> base::Status {
       say(TRY(detokenizer->push(token)).text);
       return {};
@@ -87,11 +103,11 @@ base::Result<int> generate(const CommonOptions& common, const GenerateOptions& o
       TRY(engine::Generator(*executor, session->clock).generate(request, hooks));
   if (detokenizer) say(detokenizer->finish());
   if (common.json) {
-    print_json(generation, options, *session, prompt.text ? json::value(text) : nullptr);
+    print_json(generation, options, *session, prompt.tokenizer ? json::value(text) : nullptr);
     return 0;
   }
-  if (!prompt.text) fmt::print("{}", fmt::join(generation.token_ids, " "));
-  fmt::print("\n");
+  if (!prompt.tokenizer) write_out(fmt::format("{}", fmt::join(generation.token_ids, " ")));
+  write_out("\n");
   base::log_info(generation_summary(generation, request.prompt.size()));
   return 0;
 }

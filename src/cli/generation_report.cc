@@ -38,6 +38,9 @@ json::object timings_json(const engine::Generation& generation, size_t prompt_to
 }
 
 std::string generation_summary(const engine::Generation& generation, size_t prompt_tokens) {
+  if (generation.token_ids.empty() && generation.finish_reason == engine::FinishReason::kAbort) {
+    return fmt::format("stopped within the {} prompt tokens", prompt_tokens);
+  }
   const size_t cached = generation.num_cached_tokens;
   return fmt::format(
       "{} prompt tokens{} in {:.2f} s, then {} tokens at {:.1f} tokens/s; finished: {}",

@@ -188,13 +188,22 @@ void print_overview(const Subject& subject, const std::filesystem::path& path) {
              grouped(cache.total()), grouped(cache.latents), grouped(cache.index_keys));
 }
 
+// What a request may set in templates; they have variables of their own besides.
+constexpr std::string_view kSwitches[] = {"tools",    "documents",        "enable_thinking",
+                                          "thinking", "reasoning_effort", "clear_thinking"};
+
 void print_text_files(const Subject& subject) {
   if (!subject.text) return;
   const text::Tokenizer& tokenizer = subject.text->tokenizer;
   fmt::print("  tokenizer   byte-level BPE, {} ids, {} of them added tokens\n",
              grouped(tokenizer.vocabulary_size()), tokenizer.added_tokens().size());
   if (const auto& chat_template = subject.text->chat_template) {
-    fmt::print("  template    reads {}\n", fmt::join(chat_template->variables(), ", "));
+    std::vector<std::string_view> switches;
+    for (const std::string& name : chat_template->variables()) {
+      if (std::ranges::find(kSwitches, name) != std::end(kSwitches)) switches.push_back(name);
+    }
+    fmt::print("  template    knows {}\n",
+               switches.empty() ? "messages only" : fmt::format("{}", fmt::join(switches, ", ")));
   } else {
     fmt::print("  template    none; ingot chat needs one\n");
   }

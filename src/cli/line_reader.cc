@@ -56,10 +56,21 @@ struct LineReader::Editor {
     el_set(line, EL_PROMPT, prompt_of);
     el_set(line, EL_EDITOR, "emacs");
     el_set(line, EL_HIST, history, lines);
+    bind_keys();
   }
   ~Editor() {
     history_end(lines);
     el_end(line);
+  }
+
+  // What terminals send for keys that the editor does not know by itself.
+  void bind_keys() {
+    constexpr const char* kKeys[][2] = {
+        {"\\e[1;5D", "ed-prev-word"},      {"\\e[1;5C", "em-next-word"},
+        {"\\e[1~", "ed-move-to-beg"},      {"\\e[4~", "ed-move-to-end"},
+        {"\\e[3~", "ed-delete-next-char"}, {"\\e[5~", "ed-prev-history"},
+        {"\\e[6~", "ed-next-history"}};
+    for (const auto& [key, action] : kKeys) el_set(line, EL_BIND, key, action, nullptr);
   }
 
   static char* prompt_of(EditLine* line) {
@@ -92,28 +103,30 @@ base::Result<LineReader> LineReader::open() {
   return reader;
 }
 
-base::Result<std::optional<std::string>> LineReader::read(const std::string& prompt) {
-  std::string text;
+base::Result<LineReader::Line> LineReader::read(const std::string& prompt) {
+  Line line;
   if (editor_ == nullptr) {
-    if (std::getline(std::cin, text)) return text;
-    if (std::cin.bad()) return base::error("standard input: {}", std::strerror(errno));
-    return std::nullopt;
+    if (std::getline(std::cin, line.text)) {
+      line.outcome = Outcome::kLine;
+    } else if (std::cin.bad()) {
+      return base::error("standard input: {}", std::strerror(errno));
+    }
+    return line;
   }
   editor_->prompt = prompt;
-  while (true) {
-    InterruptGuard::clear();
-    int count = 0;
-    const char* line = el_gets(editor_->line, &count);
-    if (line != nullptr && count > 0) {
-      text.assign(line, static_cast<size_t>(count));
-      if (text.ends_with('\n')) text.pop_back();
-      if (!text.empty()) editor_->remember(text.c_str());
-      return text;
-    }
-    if (!InterruptGuard::pressed()) return std::nullopt;
+  InterruptGuard::clear();
+  int count = 0;
+  const char* text = el_gets(editor_->line, &count);
+  if (text != nullptr && count > 0) {
+    line = {Outcome::kLine, std::string(text, static_cast<size_t>(count))};
+    if (line.text.ends_with('\n')) line.text.pop_back();
+    if (!line.text.empty()) editor_->remember(line.text.c_str());
+  } else if (InterruptGuard::pressed()) {
+    line.outcome = Outcome::kInterrupted;
     std::fputs("^C\n", stdout);
     el_reset(editor_->line);
   }
+  return line;
 }
 
 }  // namespace ingot::cli

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -21,9 +20,14 @@ class LineReader {
 
   bool is_terminal() const { return editor_ != nullptr; }
 
-  // The next line without its end; nothing at the end of the input. A line that is interrupted by
-  // Ctrl-C is dropped and the prompt shown anew. Errors: the input cannot be read.
-  base::Result<std::optional<std::string>> read(const std::string& prompt);
+  enum class Outcome { kLine, kInterrupted, kEnd };
+  struct Line {
+    Outcome outcome = Outcome::kEnd;
+    std::string text = {};  // without its end
+  };
+
+  // The next line. Ctrl-C gives up what was typed of it. Errors: the input cannot be read.
+  base::Result<Line> read(const std::string& prompt);
 
  private:
   struct Editor;

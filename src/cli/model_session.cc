@@ -30,7 +30,32 @@ base::Result<std::vector<int32_t>> read_ids(const json::array& array, const std:
   return ids;
 }
 
+base::Status take_findings(const std::filesystem::path& directory,
+                           const std::vector<model::Finding>& findings) {
+  for (const model::Finding& finding : findings) {
+    if (finding.severity == model::Severity::kError) {
+      return base::error("{}: {}", directory.string(), finding.line());
+    }
+    if (finding.severity == model::Severity::kWarning) base::log_warning(finding.line());
+  }
+  return {};
+}
+
 }  // namespace
+
+base::Result<engine::ModelText> open_model_text(const std::filesystem::path& directory,
+                                                const model::ModelConfig& config) {
+  engine::ModelText text = TRY(engine::ModelText::load(directory));
+  TRY(take_findings(directory, text.compare_with(config)));
+  return text;
+}
+
+base::Result<text::Tokenizer> open_tokenizer(const std::filesystem::path& directory,
+                                             const model::ModelConfig& config) {
+  text::Tokenizer tokenizer = TRY(engine::load_tokenizer(directory));
+  TRY(take_findings(directory, engine::compare_tokenizer(tokenizer, config)));
+  return tokenizer;
+}
 
 base::Result<TokenIds> read_token_ids(const std::filesystem::path& path) {
   const std::string source = path.string();

@@ -10,6 +10,7 @@
 #include "base/thread_team.h"
 #include "cli/options.h"
 #include "engine/model_executor.h"
+#include "engine/model_text.h"
 
 namespace ingot::cli {
 
@@ -29,6 +30,13 @@ struct TokenIds {
 
 // A JSON array of ids is one sequence; an array of arrays is several.
 base::Result<TokenIds> read_token_ids(const std::filesystem::path& path);
+
+// Tokenizer and chat template of a model, or the tokenizer alone, compared with its config: warns
+// of what does not fit, and refuses what cannot work.
+base::Result<engine::ModelText> open_model_text(const std::filesystem::path& directory,
+                                                const model::ModelConfig& config);
+base::Result<text::Tokenizer> open_tokenizer(const std::filesystem::path& directory,
+                                             const model::ModelConfig& config);
 
 // Loads the model, with its MTP layer when drafts are asked for. Says on stderr what is worth
 // knowing about it.

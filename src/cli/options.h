@@ -43,6 +43,7 @@ struct GenerateOptions {
   // The prompt; exactly one of them.
   std::filesystem::path token_ids;
   std::optional<std::string> prompt;
+  std::filesystem::path prompt_file;
   bool control_tokens = false;  // recognised in the prompt
   int64_t max_tokens = 128;
   engine::SamplingParams sampling;
@@ -50,6 +51,7 @@ struct GenerateOptions {
 
 struct ChatOptions {
   ModelOptions model;
+  std::optional<std::string> message;  // the only one; otherwise they come from standard input
   std::string system;
   std::string thinking = "show";  // "show", "hide", "off"
   std::string reasoning_effort;   // empty: the template's own

@@ -56,14 +56,13 @@ base::Result<text::ChatInputs> read_messages(const std::filesystem::path& path) 
 }
 
 // What is to be tokenized, in the form in which the tokenizer takes it.
-base::Result<text::PromptText> read_text(const TokenizeOptions& options,
-                                         const engine::ModelText& model_text) {
+base::Result<text::PromptText> read_text(const TokenizeOptions& options) {
   if (!options.messages.empty()) {
-    if (!model_text.chat_template) {
+    const auto chat_template = TRY(text::ChatTemplate::load(options.model));
+    if (!chat_template) {
       return base::error("{}: no chat template; --messages needs one", options.model.string());
     }
-    return model_text.chat_template->render(TRY(read_messages(options.messages)),
-                                            base::local_calendar());
+    return chat_template->render(TRY(read_messages(options.messages)), base::local_calendar());
   }
   text::PromptText prompt {
     .text = options.text ? *options.text : TRY(base::read_text_file(options.file, kFileBytesMax))
@@ -72,6 +71,12 @@ base::Result<text::PromptText> read_text(const TokenizeOptions& options,
     prompt.data = {{.begin = 0, .end = prompt.text.size()}};
   }
   return prompt;
+}
+
+// Names what was to be tokenized in an error about it.
+std::string source_of(const TokenizeOptions& options) {
+  if (options.text) return "--text";
+  return (options.file.empty() ? options.messages : options.file).string();
 }
 
 // One JSON string a line in, one JSON array of ids a line out.
@@ -83,10 +88,9 @@ base::Status tokenize_lines(const TokenizeOptions& options, const text::Tokenize
   for (size_t at = 0; at < content.size();) {
     const size_t end = std::min(content.find('\n', at), content.size());
     const std::string source = fmt::format("{}: line {}", options.lines.string(), ++number);
-    const json::value line =
-        TRY(base::parse_json(std::string_view(content).substr(at, end - at), source));
-    if (!line.is_string()) return base::error("{}: expected a JSON string", source);
-    const auto ids = tokenizer.encode(line.get_string(), control);
+    const auto line = base::parse_json(std::string_view(content).substr(at, end - at), source);
+    if (!line || !line->is_string()) return base::error("{}: expected a JSON string", source);
+    const auto ids = tokenizer.encode(line->get_string(), control);
     if (!ids) return base::error("{}: {}", source, ids.error().message);
     fmt::print("[{}]\n", fmt::join(*ids, ","));
     at = end + 1;
@@ -129,7 +133,7 @@ std::string shown_token(const text::Tokenizer& tokenizer, int32_t id) {
 }
 
 struct Timings {
-  base::Duration load{};    // of tokenizer and template
+  base::Duration load{};    // of the tokenizer
   base::Duration encode{};  // from text to ids
 };
 
@@ -141,6 +145,11 @@ void print_tokens(const CommonOptions& common, const text::Tokenizer& tokenizer,
     document["text"] = prompt.text;
     document["num_tokens"] = ids.size();
     document["token_ids"] = json::array(ids.begin(), ids.end());
+    json::array control_tokens;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (tokenizer.added_token(ids[i]) != nullptr) control_tokens.emplace_back(i);
+    }
+    document["control_token_indices"] = std::move(control_tokens);
     document["timings"] = json::object{{"load_seconds", base::seconds(timings.load)},
                                        {"encode_seconds", base::seconds(timings.encode)}};
     fmt::print("{}", base::pretty_json(document));
@@ -156,24 +165,32 @@ void print_tokens(const CommonOptions& common, const text::Tokenizer& tokenizer,
 }  // namespace
 
 base::Result<int> tokenize(const CommonOptions& common, const TokenizeOptions& options) {
+  const int given = options.text.has_value() + !options.file.empty() + !options.lines.empty() +
+                    !options.messages.empty() + !options.token_ids.empty();
+  if (given != 1) {
+    return base::error(
+        "give one of --text, --file, --messages, --jsonl and --token-ids; see ingot tokenize "
+        "--help");
+  }
   const base::SystemClock clock;
   Timings timings;
   base::Instant start = clock.now();
-  const engine::ModelText model_text = TRY(engine::ModelText::load(options.model));
+  const text::Tokenizer tokenizer = TRY(engine::load_tokenizer(options.model));
   timings.load = clock.now() - start;
   if (!options.lines.empty()) {
-    TRY(tokenize_lines(options, model_text.tokenizer));
+    TRY(tokenize_lines(options, tokenizer));
     return 0;
   }
   if (!options.token_ids.empty()) {
-    TRY(detokenize(common, options, model_text.tokenizer));
+    TRY(detokenize(common, options, tokenizer));
     return 0;
   }
-  const text::PromptText prompt = TRY(read_text(options, model_text));
+  const text::PromptText prompt = TRY(read_text(options));
   start = clock.now();
-  const std::vector<int32_t> ids = TRY(model_text.tokenizer.encode(prompt));
+  const auto ids = tokenizer.encode(prompt);
   timings.encode = clock.now() - start;
-  print_tokens(common, model_text.tokenizer, prompt, ids, timings);
+  if (!ids) return base::error("{}: {}", source_of(options), ids.error().message);
+  print_tokens(common, tokenizer, prompt, *ids, timings);
   return 0;
 }
 

@@ -84,6 +84,7 @@ base::Result<Generation> Generator::generate(const GenerationRequest& request,
       result.finish_reason = FinishReason::kAbort;
       return result;
     }
+    if (hooks.on_prompt && result.token_ids.empty()) hooks.on_prompt(computed_.size());
     const scheduler::Batch batch = next_batch(known);
     std::span<const float> logits = executor_.forward(batch);
     const std::vector<int32_t>& tokens = batch.sequences.front().tokens;

@@ -31,6 +31,8 @@ struct GenerationRequest {
 struct GenerationHooks {
   std::function<base::Status(int32_t token)> on_token;  // the next one; an error ends it
   std::function<bool()> wants_more;                     // asked before every step
+  // Told before every step until the first token how much of the prompt the cache holds.
+  std::function<void(size_t num_tokens)> on_prompt;
 };
 
 struct Generation {

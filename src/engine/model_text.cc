@@ -108,37 +108,48 @@ void compare_markers(const text::Tokenizer& tokenizer, const text::ChatTemplate&
 
 }  // namespace
 
-base::Result<ModelText> ModelText::load(const std::filesystem::path& directory) {
+base::Result<text::Tokenizer> load_tokenizer(const std::filesystem::path& directory) {
+  if (!std::filesystem::is_directory(directory)) {
+    return base::error("{}: no such model directory", directory.string());
+  }
   const std::filesystem::path file = directory / kTokenizerFile;
   if (!std::filesystem::exists(file)) {
     return base::error(
-        "{}: missing; text needs the model's tokenizer. Get it from where the weights are from, or "
-        "use --token-ids",
+        "{}: missing; text needs the model's tokenizer, get it from where the weights are from "
+        "(commands that take token ids run without)",
         file.string());
   }
-  text::Tokenizer tokenizer = TRY(text::Tokenizer::load(file));
+  return text::Tokenizer::load(file);
+}
+
+base::Result<ModelText> ModelText::load(const std::filesystem::path& directory) {
+  text::Tokenizer tokenizer = TRY(load_tokenizer(directory));
   return ModelText {
     .tokenizer = std::move(tokenizer), .chat_template = TRY(text::ChatTemplate::load(directory))
   };
 }
 
 std::vector<Finding> ModelText::compare_with(const model::ModelConfig& config) const {
-  std::vector<Finding> findings;
-  compare_sizes(tokenizer, config, findings);
-  compare_end_of_sequence(tokenizer, config, findings);
-  if (chat_template) compare_markers(tokenizer, *chat_template, findings);
+  std::vector<Finding> findings = compare_tokenizer(tokenizer, config);
+  if (!chat_template) return findings;
+  compare_markers(tokenizer, *chat_template, findings);
+  for (const std::string& name : chat_template->missing_special_tokens()) {
+    findings.push_back(
+        {.severity = Severity::kWarning,
+         .code = "special_token_undefined",
+         .subject = kTemplateFile,
+         .message = fmt::format("reads {}, which tokenizer_config.json does not give", name),
+         .remedy = "get tokenizer_config.json from where the weights are from"});
+  }
   return findings;
 }
 
-base::Result<ModelText> load_model_text(const std::filesystem::path& directory,
-                                        const model::ModelConfig& config) {
-  ModelText text = TRY(ModelText::load(directory));
-  const std::vector<Finding> findings = text.compare_with(config);
-  const auto error = std::ranges::find(findings, Severity::kError, &Finding::severity);
-  if (error != findings.end()) {
-    return base::error("{}: {}", directory.string(), error->line());
-  }
-  return text;
+std::vector<Finding> compare_tokenizer(const text::Tokenizer& tokenizer,
+                                       const model::ModelConfig& config) {
+  std::vector<Finding> findings;
+  compare_sizes(tokenizer, config, findings);
+  compare_end_of_sequence(tokenizer, config, findings);
+  return findings;
 }
 
 }  // namespace ingot::engine

@@ -18,7 +18,7 @@ struct ModelText {
   text::Tokenizer tokenizer;
   std::optional<text::ChatTemplate> chat_template;
 
-  // Errors: no tokenizer.json, or files that cannot be read or honoured whole.
+  // Errors: no tokenizer.json, and files that cannot be read or followed whole.
   static base::Result<ModelText> load(const std::filesystem::path& directory);
 
   // Where they and the model do not fit together. An error among the findings means that the model
@@ -26,8 +26,11 @@ struct ModelText {
   std::vector<model::Finding> compare_with(const model::ModelConfig& config) const;
 };
 
-// ModelText::load, and an error when a finding is one.
-base::Result<ModelText> load_model_text(const std::filesystem::path& directory,
-                                        const model::ModelConfig& config);
+// The tokenizer alone, for what needs no template. Errors: there is none, or see Tokenizer::load.
+base::Result<text::Tokenizer> load_tokenizer(const std::filesystem::path& directory);
+
+// Where a tokenizer and the model do not fit together.
+std::vector<model::Finding> compare_tokenizer(const text::Tokenizer& tokenizer,
+                                              const model::ModelConfig& config);
 
 }  // namespace ingot::engine

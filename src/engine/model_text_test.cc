@@ -47,7 +47,6 @@ TEST_F(ModelTextFiles, WhatFitsTogether) {
   write_tokenizer();
   write("chat_template.jinja", "[gMASK]<sop>{{ '<|user|>' + messages[0].content }}<|assistant|>");
   EXPECT_EQ(findings(config_of(277, {260, 264})), Lines{});
-  EXPECT_TRUE(load_model_text(scratch_.path(), config_of(277, {260})).has_value());
 }
 
 TEST_F(ModelTextFiles, SizesAndEndsThatDisagree) {
@@ -59,12 +58,9 @@ TEST_F(ModelTextFiles, SizesAndEndsThatDisagree) {
       Lines{"end_of_sequence_is_text: eos_token_id 97 is no control token of tokenizer.json, so "
             "ordinary text could end an answer"});
   EXPECT_EQ(findings(config_of(277, {})).size(), 1u);
-  const auto too_large = load_model_text(scratch_.path(), config_of(276, {260}));
-  ASSERT_FALSE(too_large.has_value());
-  EXPECT_TRUE(too_large.error().message.contains(
-      "tokenizer.json: has ids up to 276, and the model only 276 embedding rows; get the tokenizer "
-      "that belongs to this model"))
-      << too_large.error().message;
+  EXPECT_EQ(findings(config_of(276, {260})),
+            Lines{"tokenizer_too_large: tokenizer.json has ids up to 276, and the model only 276 "
+                  "embedding rows"});
 }
 
 // A marker that is no token would reach the model as letters, and nobody would notice.
@@ -78,6 +74,15 @@ TEST_F(ModelTextFiles, MarkersThatTheTokenizerLacks) {
              "tokenizer.json",
              "marker_is_text: chat_template writes <｜tool▁calls｜>, which is no control token "
              "of tokenizer.json"}));
+}
+
+TEST_F(ModelTextFiles, SpecialTokensThatNobodyGives) {
+  write_tokenizer();
+  write("chat_template.jinja", "{{ bos_token }}{{ eos_token }}{{ messages }}");
+  write("tokenizer_config.json", R"({"eos_token": "<|endoftext|>"})");
+  EXPECT_EQ(findings(config_of(277, {260})),
+            Lines{"special_token_undefined: chat_template reads bos_token, which "
+                  "tokenizer_config.json does not give"});
 }
 
 TEST_F(ModelTextFiles, WhatIsMissing) {

@@ -48,7 +48,9 @@ std::string_view kind_name(TemplateError::Kind kind) {
 TemplateError with_message(TemplateError failure, std::string_view name) {
   std::string reason = failure.reason;
   std::replace(reason.begin(), reason.end(), '\n', ' ');
-  if (failure.kind == TemplateError::Kind::kSyntax) {
+  if (failure.line == 0) {
+    failure.message = reason;  // about what was given to the template
+  } else if (failure.kind == TemplateError::Kind::kSyntax) {
     failure.message = fmt::format("{}: line {}, {}", name, failure.line, reason);
   } else {
     failure.message =
@@ -101,13 +103,13 @@ TemplateValue prepared(const TemplateDict& message) {
 TemplateResult<TemplateValue> prepared_messages(const TemplateValue& messages) {
   const TemplateList* list = messages.as_sequence();
   if (list == nullptr) {
-    return fail(TemplateError::Kind::kType, "messages must be a list of objects");
+    return fail(TemplateError::Kind::kType, "messages: expected an array of objects");
   }
   TemplateList prepared_list;
   for (const TemplateValue& message : *list) {
     const TemplateDict* dict = message.as_dict();
     if (dict == nullptr) {
-      return fail(TemplateError::Kind::kType, "messages[{}] must be an object",
+      return fail(TemplateError::Kind::kType, "messages[{}]: expected an object",
                   prepared_list.size());
     }
     prepared_list.push_back(prepared(*dict));
@@ -154,6 +156,19 @@ struct ChatTemplate::Shared {
 };
 
 std::span<const std::string> ChatTemplate::variables() const { return shared_->variables; }
+
+std::vector<std::string> ChatTemplate::missing_special_tokens() const {
+  std::vector<std::string> missing;
+  for (const std::string_view name : kSpecialTokenNames) {
+    const auto& names = shared_->variables;
+    const bool is_read = std::ranges::find(names, name) != names.end();
+    const bool is_given = std::ranges::find(shared_->tokens, name, [](const auto& token) {
+                            return token.first;
+                          }) != shared_->tokens.end();
+    if (is_read && !is_given) missing.emplace_back(name);
+  }
+  return missing;
+}
 
 std::span<const std::string> ChatTemplate::literals() const { return shared_->literals; }
 

@@ -97,8 +97,8 @@ class Fields {
   // The refusal of a value that this reader does not follow.
   std::unexpected<base::Error> refuse(std::string_view key, std::string_view value,
                                       std::string_view followed) const {
-    return base::error("{} is {:?}, which Ingot does not run; {} is what it runs", name_of(key),
-                       value, followed);
+    return base::error("{} is {:?}, which Ingot does not run; it runs {}", name_of(key), value,
+                       followed);
   }
 
  private:

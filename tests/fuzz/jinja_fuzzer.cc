@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "text/chat_template.h"
-#include "text/code_points.h"
+#include "text/utf8.h"
 
 namespace {
 
@@ -67,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const std::string& text = rendered->text;
-  CHECK(ingot::text::is_utf8(text), text);
+  CHECK(!ingot::text::find_invalid_utf8(text), text);
   size_t end = 0;
   bool is_first = true;
   for (const auto& span : rendered->data) {

@@ -1,0 +1,150 @@
+#include "cli/conversation.h"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/provenance.h"
+#include "cli/answer_printer.h"
+#include "cli/generation_report.h"
+#include "cli/interrupt.h"
+#include "cli/terminal.h"
+#include "text/answer_reader.h"
+#include "text/utf8.h"
+
+namespace ingot::cli {
+namespace {
+
+namespace json = base::json;
+using text::OutputEvent;
+using text::TemplateValue;
+
+}  // namespace
+
+void Conversation::Answer::add(const std::vector<OutputEvent>& events) {
+  for (const OutputEvent& event : events) {
+    (event.kind == OutputEvent::Kind::kReasoning ? reasoning : content) += event.text;
+  }
+}
+
+base::Status Conversation::reply(std::string_view message) {
+  if (const auto invalid = text::find_invalid_utf8(message)) {
+    return base::error("byte {} of the message is not UTF-8; convert it", *invalid);
+  }
+  messages_.push_back(json::object{{"role", "user"}, {"content", message}});
+  const base::Status status = answer();
+  if (!status) messages_.pop_back();
+  return status;
+}
+
+base::Result<size_t> Conversation::num_tokens() const {
+  return TRY(prompt())
+  .ids.size();
+}
+
+// All that was said, as the model will see it.
+base::Result<Conversation::Prompt> Conversation::prompt() const {
+  json::array messages;
+  if (!system_.empty()) {
+    messages.push_back(json::object{{"role", "system"}, {"content", system_}});
+  }
+  messages.insert(messages.end(), messages_.begin(), messages_.end());
+  text::ChatInputs inputs;
+  inputs.messages = TemplateValue::from_json(messages);
+  if (options_.thinking == "off") {
+    for (const char* name : {"enable_thinking", "thinking"}) {
+      inputs.extra.emplace_back(name, TemplateValue::boolean(false));
+    }
+  }
+  if (!options_.reasoning_effort.empty()) {
+    inputs.extra.emplace_back("reasoning_effort", TemplateValue::data(options_.reasoning_effort));
+  }
+  const text::PromptText rendered =
+      TRY(text_.chat_template->render(inputs, base::local_calendar()));
+  return Prompt {
+    .ids = TRY(text_.tokenizer.encode(rendered))
+    , .ends_in_reasoning = text::ends_in_reasoning(rendered.text)
+  };
+}
+
+base::Status Conversation::answer() {
+  Prompt next = TRY(prompt());
+  if (next.ids.empty()) {
+    return base::error(
+        "the model's chat template makes nothing of this conversation; it is not the "
+        "published one");
+  }
+  if (static_cast<int64_t>(next.ids.size()) >= num_tokens_max()) {
+    return base::error(
+        "the conversation has {} tokens, which leaves no room for an answer among the {} of the "
+        "cache; /reset begins anew, a larger --kv-tokens makes room up to the model's {}",
+        next.ids.size(), num_tokens_max(), executor_.config().max_position_embeddings);
+  }
+  const Answer answer = TRY(generate(std::move(next)));
+  if (std::ferror(stdout) != 0) {
+    return base::error("cannot write to standard output: it is closed or full");
+  }
+  report(answer);
+  if (answer.generation.token_ids.empty()) {
+    messages_.pop_back();  // stopped before it was read: as if it had not been said
+    return {};
+  }
+  messages_.push_back(json::object{
+      {"role", "assistant"}, {"content", answer.content}, {"reasoning_content", answer.reasoning}});
+  return {};
+}
+
+base::Result<Conversation::Answer> Conversation::generate(Prompt prompt) {
+  Answer answer;
+  answer.prompt_tokens = prompt.ids.size();
+  text::AnswerReader reader(text_.tokenizer, {.starts_in_reasoning = prompt.ends_in_reasoning});
+  AnswerPrinter printer(options_.thinking == "hide" ? AnswerPrinter::Reasoning::kHidden
+                                                    : AnswerPrinter::Reasoning::kShown);
+  std::optional<base::Progress> progress;
+  progress.emplace("prompt", answer.prompt_tokens, base::Progress::Unit::kTokens, session_.clock);
+  const auto take = [&](const std::vector<OutputEvent>& events) {
+    answer.add(events);
+    if (!common_.json) printer.print(events);
+  };
+  InterruptGuard::clear();
+  answer.generation = TRY(generator_.generate(
+      {.prompt = std::move(prompt.ids),
+       .max_tokens = options_.max_tokens,
+       .sampling = options_.sampling,
+       .num_token_ids = text_.tokenizer.vocabulary_size()},
+      {.on_token = [&](int32_t token) -> base::Status {
+         progress.reset();
+         take(TRY(reader.push(token)));
+         return {};
+       },
+       .wants_more = [] { return !InterruptGuard::pressed() && std::ferror(stdout) == 0; },
+       .on_prompt = [&](size_t num_tokens) { progress->update(num_tokens); }}));
+  progress.reset();
+  take(reader.finish());
+  printer.finish();
+  return answer;
+}
+
+void Conversation::report(const Answer& answer) const {
+  const engine::Generation& generation = answer.generation;
+  if (!common_.json) {
+    const bool only_reasoning = answer.content.empty() && !answer.reasoning.empty();
+    base::log_info(generation_summary(generation, answer.prompt_tokens) +
+                   (only_reasoning ? "; only reasoning, no answer" : ""));
+    return;
+  }
+  json::object line = base::result_document("chat", {.model_hash = session_.model->hash(),
+                                                     .threads = session_.team->size(),
+                                                     .arithmetic = session_.model->arithmetic(),
+                                                     .seed = options_.sampling.seed});
+  line["content"] = answer.content;
+  line["reasoning_content"] = answer.reasoning;
+  line["finish_reason"] = name(generation.finish_reason);
+  line["usage"] = usage_json(generation, answer.prompt_tokens);
+  line["timings"] = timings_json(generation, answer.prompt_tokens);
+  write_out(base::compact_json(line) + "\n");
+}
+
+}  // namespace ingot::cli

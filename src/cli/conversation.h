@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "cli/model_session.h"
+#include "cli/options.h"
+#include "engine/generation.h"
+#include "text/output_parser.h"
+
+namespace ingot::cli {
+
+// What was said in a chat, and how the next answer comes about. It prints answers as they arrive,
+// and for --json a line for each. What it refers to must outlive it.
+class Conversation {
+ public:
+  Conversation(const CommonOptions& common, const ChatOptions& options, const ModelSession& session,
+               const engine::ModelText& model_text, engine::ModelExecutor& executor)
+      : common_(common),
+        options_(options),
+        session_(session),
+        text_(model_text),
+        executor_(executor),
+        generator_(executor, session.clock),
+        system_(options.system) {}
+
+  // How the model is to behave; empty: nothing is said of it.
+  void set_system(std::string_view system) { system_ = system; }
+  // Forgets what was said, but for the system's message.
+  void reset() { messages_.clear(); }
+
+  // Answers a message. Errors, after which the message was never said: it is not UTF-8, the
+  // template refuses it, the cache has no room, the answer cannot be computed or printed.
+  base::Status reply(std::string_view message);
+
+  // Tokens of all that was said, as the model would see it next.
+  base::Result<size_t> num_tokens() const;
+  int64_t num_tokens_max() const { return executor_.capacity().context; }
+
+ private:
+  struct Prompt {
+    std::vector<int32_t> ids;
+    bool ends_in_reasoning = false;
+  };
+  struct Answer {
+    std::string reasoning;
+    std::string content;
+    engine::Generation generation;
+    size_t prompt_tokens = 0;
+
+    void add(const std::vector<text::OutputEvent>& events);
+  };
+
+  base::Result<Prompt> prompt() const;
+  base::Status answer();
+  base::Result<Answer> generate(Prompt prompt);
+  void report(const Answer& answer) const;
+
+  const CommonOptions& common_;
+  const ChatOptions& options_;
+  const ModelSession& session_;
+  const engine::ModelText& text_;
+  engine::ModelExecutor& executor_;
+  engine::Generator generator_;
+  std::string system_;
+  base::json::array messages_;  // without the system's
+};
+
+}  // namespace ingot::cli
