@@ -13,6 +13,9 @@ class AnswerPrinter {
  public:
   enum class Reasoning { kShown, kHidden };
   explicit AnswerPrinter(Reasoning reasoning);
+  ~AnswerPrinter() { finish(); }
+  AnswerPrinter(const AnswerPrinter&) = delete;
+  AnswerPrinter& operator=(const AnswerPrinter&) = delete;
 
   void print(const std::vector<text::OutputEvent>& events);
   // Leaves the terminal as it was and the cursor at the start of a line.

@@ -116,8 +116,9 @@ base::Status check_options(const engine::ModelText& model_text, const ChatOption
   const auto reads = [&](std::string_view name) {
     return std::ranges::find(variables, name) != variables.end();
   };
-  if (options.thinking == "off" && !reads("enable_thinking") && !reads("thinking")) {
-    return base::error("--thinking off: this model's chat template has no switch for it");
+  if (options.thinking != "auto" && !reads("enable_thinking") && !reads("thinking")) {
+    return base::error("--thinking {}: this model's chat template has no switch for it",
+                       options.thinking);
   }
   if (!options.reasoning_effort.empty() && !reads("reasoning_effort")) {
     return base::error("--reasoning-effort: this model's chat template does not read it");

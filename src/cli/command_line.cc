@@ -166,9 +166,10 @@ Command add_chat(CLI::App& program) {
   app->add_option("MESSAGE", options->message, "Answer this message and end");
   app->add_option("--system", options->system, "How the model is to behave");
   app->add_option("--thinking", options->thinking,
-                  "show: the reasoning, dimmed; hide: only the answer; off: answer without any")
-      ->check(CLI::IsMember({"show", "hide", "off"}))
+                  "Whether the model reasons before it answers; auto: what its template prefers")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
       ->capture_default_str();
+  app->add_flag("--hide-thinking", options->hide_thinking, "Show the answer without the reasoning");
   app->add_option("--reasoning-effort", options->reasoning_effort,
                   "Passed on to the model's chat template, which knows words such as high or max");
   add_max_tokens(*app, options->max_tokens);

@@ -53,9 +53,9 @@ base::Result<Conversation::Prompt> Conversation::prompt() const {
   messages.insert(messages.end(), messages_.begin(), messages_.end());
   text::ChatInputs inputs;
   inputs.messages = TemplateValue::from_json(messages);
-  if (options_.thinking == "off") {
+  if (options_.thinking != "auto") {
     for (const char* name : {"enable_thinking", "thinking"}) {
-      inputs.extra.emplace_back(name, TemplateValue::boolean(false));
+      inputs.extra.emplace_back(name, TemplateValue::boolean(options_.thinking == "on"));
     }
   }
   if (!options_.reasoning_effort.empty()) {
@@ -65,7 +65,7 @@ base::Result<Conversation::Prompt> Conversation::prompt() const {
       TRY(text_.chat_template->render(inputs, base::local_calendar()));
   return Prompt {
     .ids = TRY(text_.tokenizer.encode(rendered))
-    , .ends_in_reasoning = text::ends_in_reasoning(rendered.text)
+    , .ends_in_reasoning = text::ends_in_reasoning(rendered)
   };
 }
 
@@ -100,8 +100,8 @@ base::Result<Conversation::Answer> Conversation::generate(Prompt prompt) {
   Answer answer;
   answer.prompt_tokens = prompt.ids.size();
   text::AnswerReader reader(text_.tokenizer, {.starts_in_reasoning = prompt.ends_in_reasoning});
-  AnswerPrinter printer(options_.thinking == "hide" ? AnswerPrinter::Reasoning::kHidden
-                                                    : AnswerPrinter::Reasoning::kShown);
+  AnswerPrinter printer(options_.hide_thinking ? AnswerPrinter::Reasoning::kHidden
+                                               : AnswerPrinter::Reasoning::kShown);
   std::optional<base::Progress> progress;
   progress.emplace("prompt", answer.prompt_tokens, base::Progress::Unit::kTokens, session_.clock);
   const auto take = [&](const std::vector<OutputEvent>& events) {
@@ -113,7 +113,7 @@ base::Result<Conversation::Answer> Conversation::generate(Prompt prompt) {
       {.prompt = std::move(prompt.ids),
        .max_tokens = options_.max_tokens,
        .sampling = options_.sampling,
-       .num_token_ids = text_.tokenizer.vocabulary_size()},
+       .drawable_ids = engine::drawable_ids(text_.tokenizer)},
       {.on_token = [&](int32_t token) -> base::Status {
          progress.reset();
          take(TRY(reader.push(token)));

@@ -51,6 +51,8 @@ base::Result<Prompt> read_prompt(const GenerateOptions& options) {
   auto ids = prompt.tokenizer->encode(text, options.control_tokens ? text::ControlTokens::kRecognise
                                                                    : text::ControlTokens::kAsText);
   if (!ids) return base::error("{}: {}", source, ids.error().message);
+  const auto prefix = prompt.tokenizer->prefix_ids();
+  ids->insert(ids->begin(), prefix.begin(), prefix.end());
   prompt.ids = {.path = source, .sequences = {std::move(*ids)}};
   return prompt;
 }
@@ -90,7 +92,7 @@ base::Result<int> generate(const CommonOptions& common, const GenerateOptions& o
     if (!common.json) write_out(stdout_is_terminal() ? terminal_safe(piece) : std::string(piece));
   };
   if (prompt.tokenizer) {
-    request.num_token_ids = prompt.tokenizer->vocabulary_size();
+    request.drawable_ids = engine::drawable_ids(*prompt.tokenizer);
     detokenizer.emplace(*prompt.tokenizer, text::SpecialTokens::kKeep);
     hooks.on_token = [&](int32_t token) -> base::Status {
       say(TRY(detokenizer->push(token)).text);

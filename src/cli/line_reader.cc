@@ -108,6 +108,7 @@ base::Result<LineReader::Line> LineReader::read(const std::string& prompt) {
   if (editor_ == nullptr) {
     if (std::getline(std::cin, line.text)) {
       line.outcome = Outcome::kLine;
+      if (line.text.ends_with('\r')) line.text.pop_back();
     } else if (std::cin.bad()) {
       return base::error("standard input: {}", std::strerror(errno));
     }

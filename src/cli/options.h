@@ -53,8 +53,9 @@ struct ChatOptions {
   ModelOptions model;
   std::optional<std::string> message;  // the only one; otherwise they come from standard input
   std::string system;
-  std::string thinking = "show";  // "show", "hide", "off"
-  std::string reasoning_effort;   // empty: the template's own
+  std::string thinking = "auto";  // "auto", "on", "off"
+  bool hide_thinking = false;
+  std::string reasoning_effort;  // empty: the template's own
   int64_t max_tokens = 1024;
   int64_t kv_tokens = 0;  // 0: as many as the model has positions, within a bound
   engine::SamplingParams sampling;

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,6 +19,10 @@ namespace {
 namespace json = base::json;
 
 constexpr uint64_t kFileBytesMax = 1 << 30;
+
+// What a template is given anyway.
+constexpr std::string_view kRequestFields[] = {"messages", "tools", "documents",
+                                               "add_generation_prompt"};
 
 // {"messages": [...]} and what else a request has for the template, or the messages alone.
 base::Result<text::ChatInputs> read_messages(const std::filesystem::path& path) {
@@ -43,6 +50,10 @@ base::Result<text::ChatInputs> read_messages(const std::filesystem::path& path) 
       inputs.add_generation_prompt = *value.get_if<bool>();
     } else if (name == "chat_template_kwargs" && value.as_dict() != nullptr) {
       for (const auto& [option, argument] : value.as_dict()->entries()) {
+        if (std::ranges::find(kRequestFields, option.as_text()->text) != std::end(kRequestFields)) {
+          return base::error("{}: \"{}\" stands beside chat_template_kwargs, not in it", source,
+                             option.as_text()->text);
+        }
         inputs.extra.emplace_back(option.as_text()->text, argument);
       }
     } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -64,6 +65,16 @@ scheduler::Batch Generator::next_batch(const std::vector<int32_t>& known) const 
   return batch;
 }
 
+std::span<const float> Generator::drawable(std::span<const float> logits,
+                                           const GenerationRequest& request) {
+  if (request.drawable_ids.empty()) return logits;
+  logits_.assign(logits.begin(), logits.begin() + std::ssize(request.drawable_ids));
+  for (size_t id = 0; id < logits_.size(); ++id) {
+    if (request.drawable_ids[id] == 0) logits_[id] = -std::numeric_limits<float>::infinity();
+  }
+  return logits_;
+}
+
 base::Result<Generation> Generator::generate(const GenerationRequest& request,
                                              const GenerationHooks& hooks) {
   CHECK(!request.prompt.empty());
@@ -91,9 +102,7 @@ base::Result<Generation> Generator::generate(const GenerationRequest& request,
     computed_.insert(computed_.end(), tokens.begin(), tokens.end());
     if (logits.empty()) continue;
     TRY(check_finite(logits, fmt::format("after token {}", computed_.size() - 1)));
-    if (request.num_token_ids > 0) {
-      logits = logits.first(static_cast<size_t>(request.num_token_ids));
-    }
+    logits = drawable(logits, request);
     const auto position = static_cast<int64_t>(result.token_ids.size());
     const int32_t token = sample(logits, request.sampling, position);
     const base::Instant now = clock_.now();

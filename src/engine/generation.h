@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -23,8 +24,8 @@ struct GenerationRequest {
   std::vector<int32_t> prompt;
   int64_t max_tokens = 0;
   SamplingParams sampling;
-  // Only ids below this are drawn: those that the tokenizer has. 0: all that the model has.
-  int32_t num_token_ids = 0;
+  // By id, whether it may be drawn; ids beyond the end may not. Empty: all may.
+  std::vector<uint8_t> drawable_ids;
 };
 
 // What may happen on the way, on the calling thread. Either may be empty.
@@ -59,10 +60,12 @@ class Generator {
 
  private:
   scheduler::Batch next_batch(const std::vector<int32_t>& known) const;
+  std::span<const float> drawable(std::span<const float> logits, const GenerationRequest& request);
 
   ModelExecutor& executor_;
   const base::Clock& clock_;
   std::vector<int32_t> computed_;  // tokens whose rows are in the cache
+  std::vector<float> logits_;      // with those of ids that may not be drawn taken out
 };
 
 // One slot with cache for the prompt and max_tokens, cut at the model's positions.

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
+#include "base/mapped_file.h"
+
 namespace ingot::engine {
 namespace {
 
@@ -13,6 +16,7 @@ using model::Severity;
 
 constexpr const char* kTokenizerFile = "tokenizer.json";
 constexpr const char* kTemplateFile = "chat_template";
+constexpr uint64_t kConfigBytesMax = 16 << 20;
 
 void compare_sizes(const text::Tokenizer& tokenizer, const model::ModelConfig& config,
                    std::vector<Finding>& findings) {
@@ -25,12 +29,15 @@ void compare_sizes(const text::Tokenizer& tokenizer, const model::ModelConfig& c
          .message = fmt::format("has ids up to {}, and the model only {} embedding rows", ids - 1,
                                 config.vocab_size),
          .remedy = "get the tokenizer that belongs to this model"});
-  } else if (ids < config.vocab_size) {
+  }
+  const std::vector<uint8_t> drawable = drawable_ids(tokenizer);
+  const auto missing = config.vocab_size - std::ranges::count(drawable, uint8_t{1});
+  if (missing > 0 && ids <= config.vocab_size) {
     findings.push_back({.severity = Severity::kNote,
-                        .code = "padding_ids",
+                        .code = "ids_without_token",
                         .subject = kTokenizerFile,
-                        .message = fmt::format("ids {} to {} of the model stand for no token", ids,
-                                               config.vocab_size - 1),
+                        .message = fmt::format("{} of the model's {} ids stand for no token",
+                                               missing, config.vocab_size),
                         .remedy = "nothing to do; they are never drawn"});
   }
 }
@@ -92,8 +99,7 @@ void compare_markers(const text::Tokenizer& tokenizer, const text::ChatTemplate&
   Markers unknown;
   for (const std::string& literal : chat_template.literals()) {
     for (const std::string& marker : markers_in(literal)) {
-      const auto id = tokenizer.token_id(marker);
-      if (!id || tokenizer.added_token(*id) == nullptr) unknown.insert(marker);
+      if (tokenizer.added_token(marker) == nullptr) unknown.insert(marker);
     }
   }
   for (const std::string& marker : unknown) {
@@ -103,6 +109,59 @@ void compare_markers(const text::Tokenizer& tokenizer, const text::ChatTemplate&
                         .message = fmt::format("writes {}, which is no control token of {}", marker,
                                                kTokenizerFile),
                         .remedy = "get template and tokenizer of the same model"});
+  }
+}
+
+// Hugging Face's library adds what "added_tokens_decoder" has beyond tokenizer.json. Ingot does not,
+// and says so instead of reading such a token as letters.
+base::Status check_added_tokens(const std::filesystem::path& directory,
+                                const text::Tokenizer& tokenizer) {
+  const std::filesystem::path path = directory / "tokenizer_config.json";
+  if (!std::filesystem::exists(path)) return {};
+  const base::json::value config =
+      TRY(base::parse_json(TRY(base::read_text_file(path, kConfigBytesMax)), path.string()));
+  const base::json::object* object = config.if_object();
+  const base::json::value* decoder =
+      object == nullptr ? nullptr : object->if_contains("added_tokens_decoder");
+  if (decoder == nullptr || !decoder->is_object()) return {};
+  for (const auto& [id, token] : decoder->get_object()) {
+    const base::json::object* entry = token.if_object();
+    const base::json::value* content = entry == nullptr ? nullptr : entry->if_contains("content");
+    if (content == nullptr || !content->is_string()) continue;
+    const text::AddedToken* added = tokenizer.added_token(std::string_view(content->get_string()));
+    if (added == nullptr || std::to_string(added->id) != std::string_view(id)) {
+      return base::error(
+          "{}: added_tokens_decoder gives {:?} the id {}, and {} does not; get both files of the "
+          "same model",
+          path.string(), std::string_view(content->get_string()), std::string_view(id),
+          kTokenizerFile);
+    }
+  }
+  return {};
+}
+
+void compare_special_tokens(const text::Tokenizer& tokenizer,
+                            const text::ChatTemplate& chat_template,
+                            const model::ModelConfig& config, std::vector<Finding>& findings) {
+  for (const auto& [name, content] : chat_template.special_tokens()) {
+    const text::AddedToken* token = tokenizer.added_token(content);
+    if (token == nullptr) {
+      findings.push_back({.severity = Severity::kWarning,
+                          .code = "special_token_is_text",
+                          .subject = "tokenizer_config.json",
+                          .message = fmt::format("{} is {:?}, which is no control token of {}",
+                                                 name, content, kTokenizerFile),
+                          .remedy = "get both files of the same model"});
+    } else if (name == "eos_token" && !config.eos_token_ids.empty() &&
+               std::ranges::find(config.eos_token_ids, token->id) == config.eos_token_ids.end()) {
+      findings.push_back(
+          {.severity = Severity::kWarning,
+           .code = "end_of_sequence_differs",
+           .subject = "tokenizer_config.json",
+           .message = fmt::format("eos_token {:?} is id {}, at which config.json ends no answer",
+                                  content, token->id),
+           .remedy = "compare config.json with the published one"});
+    }
   }
 }
 
@@ -119,7 +178,9 @@ base::Result<text::Tokenizer> load_tokenizer(const std::filesystem::path& direct
         "(commands that take token ids run without)",
         file.string());
   }
-  return text::Tokenizer::load(file);
+  text::Tokenizer tokenizer = TRY(text::Tokenizer::load(file));
+  TRY(check_added_tokens(directory, tokenizer));
+  return tokenizer;
 }
 
 base::Result<ModelText> ModelText::load(const std::filesystem::path& directory) {
@@ -133,6 +194,7 @@ std::vector<Finding> ModelText::compare_with(const model::ModelConfig& config) c
   std::vector<Finding> findings = compare_tokenizer(tokenizer, config);
   if (!chat_template) return findings;
   compare_markers(tokenizer, *chat_template, findings);
+  compare_special_tokens(tokenizer, *chat_template, config, findings);
   for (const std::string& name : chat_template->missing_special_tokens()) {
     findings.push_back(
         {.severity = Severity::kWarning,
@@ -142,6 +204,14 @@ std::vector<Finding> ModelText::compare_with(const model::ModelConfig& config) c
          .remedy = "get tokenizer_config.json from where the weights are from"});
   }
   return findings;
+}
+
+std::vector<uint8_t> drawable_ids(const text::Tokenizer& tokenizer) {
+  std::vector<uint8_t> drawable(static_cast<size_t>(tokenizer.vocabulary_size()));
+  for (size_t id = 0; id < drawable.size(); ++id) {
+    drawable[id] = tokenizer.has_token(static_cast<int32_t>(id)) ? 1 : 0;
+  }
+  return drawable;
 }
 
 std::vector<Finding> compare_tokenizer(const text::Tokenizer& tokenizer,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <vector>
@@ -28,6 +29,10 @@ struct ModelText {
 
 // The tokenizer alone, for what needs no template. Errors: there is none, or see Tokenizer::load.
 base::Result<text::Tokenizer> load_tokenizer(const std::filesystem::path& directory);
+
+// By id, whether the tokenizer has a token for it: a model has some ids more, which stand for
+// nothing.
+std::vector<uint8_t> drawable_ids(const text::Tokenizer& tokenizer);
 
 // Where a tokenizer and the model do not fit together.
 std::vector<model::Finding> compare_tokenizer(const text::Tokenizer& tokenizer,

@@ -51,8 +51,9 @@ TEST_F(ModelTextFiles, WhatFitsTogether) {
 
 TEST_F(ModelTextFiles, SizesAndEndsThatDisagree) {
   write_tokenizer();
-  EXPECT_EQ(findings(config_of(288, {260})),
-            Lines{"padding_ids: tokenizer.json ids 277 to 287 of the model stand for no token"});
+  EXPECT_EQ(
+      findings(config_of(288, {260})),
+      Lines{"ids_without_token: tokenizer.json 11 of the model's 288 ids stand for no token"});
   EXPECT_EQ(
       findings(config_of(277, {'a'})),
       Lines{"end_of_sequence_is_text: eos_token_id 97 is no control token of tokenizer.json, so "
@@ -83,6 +84,30 @@ TEST_F(ModelTextFiles, SpecialTokensThatNobodyGives) {
   EXPECT_EQ(findings(config_of(277, {260})),
             Lines{"special_token_undefined: chat_template reads bos_token, which "
                   "tokenizer_config.json does not give"});
+  write("tokenizer_config.json",
+        R"({"eos_token": "<|eot|>", "bos_token": {"content": "[gMASK]"}})");
+  EXPECT_EQ(
+      findings(config_of(277, {260})),
+      Lines{"special_token_is_text: tokenizer_config.json eos_token is \"<|eot|>\", which is no "
+            "control token of tokenizer.json"});
+  write("tokenizer_config.json", R"({"eos_token": "<|user|>", "bos_token": "[gMASK]"})");
+  EXPECT_EQ(
+      findings(config_of(277, {260})),
+      Lines{"end_of_sequence_differs: tokenizer_config.json eos_token \"<|user|>\" is id 264, at "
+            "which config.json ends no answer"});
+}
+
+TEST_F(ModelTextFiles, AddedTokensThatOnlyTheConfigHas) {
+  write_tokenizer();
+  const auto error = [&](std::string_view entry) {
+    write("tokenizer_config.json", "{\"added_tokens_decoder\": {" + std::string(entry) + "}}");
+    const auto tokenizer = load_tokenizer(scratch_.path());
+    return tokenizer ? "fine" : tokenizer.error().message;
+  };
+  EXPECT_EQ(error(R"("264": {"content": "<|user|>"})"), "fine");
+  EXPECT_TRUE(error(R"("264": {"content": "<|new|>"})")
+                  .contains("gives \"<|new|>\" the id 264, and tokenizer.json does not"));
+  EXPECT_TRUE(error(R"("265": {"content": "<|user|>"})").contains("the id 265"));
 }
 
 TEST_F(ModelTextFiles, WhatIsMissing) {

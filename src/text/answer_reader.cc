@@ -1,17 +1,23 @@
 #include "text/answer_reader.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace ingot::text {
 namespace {
 
 constexpr std::string_view kReasoningBegin = "<think>";
-constexpr std::string_view kReasoningEnd = "</think>";
+constexpr std::string_view kReasoningMarkers[] = {kReasoningBegin, "</think>"};
+constexpr std::string_view kToolMarkers[] = {"<tool_call>", "</tool_call>", "<arg_key>",
+                                             "</arg_key>",  "<arg_value>",  "</arg_value>"};
 
 OutputParserOptions with_markers(OutputParserOptions options, const Tokenizer& tokenizer) {
-  const auto end = tokenizer.token_id(kReasoningEnd);
-  const bool is_token = end && tokenizer.added_token(*end) != nullptr;
-  options.markers = is_token ? MarkerSource::kTokens : MarkerSource::kText;
+  const auto is_token = [&](std::string_view marker) {
+    return tokenizer.added_token(marker) != nullptr;
+  };
+  const bool all_are_tokens = std::ranges::all_of(kReasoningMarkers, is_token) &&
+                              (!options.tool_calls || std::ranges::all_of(kToolMarkers, is_token));
+  options.markers = all_are_tokens ? MarkerSource::kTokens : MarkerSource::kText;
   return options;
 }
 
@@ -37,9 +43,13 @@ std::vector<OutputEvent> AnswerReader::finish() {
   return events;
 }
 
-bool ends_in_reasoning(std::string_view prompt) {
-  prompt = prompt.substr(0, prompt.find_last_not_of(" \t\r\n") + 1);
-  return prompt.ends_with(kReasoningBegin);
+bool ends_in_reasoning(const PromptText& prompt) {
+  const size_t end = prompt.text.find_last_not_of(" \t\r\n") + 1;
+  const std::string_view text = std::string_view(prompt.text).substr(0, end);
+  if (!text.ends_with(kReasoningBegin)) return false;
+  const size_t begin = end - kReasoningBegin.size();
+  return std::ranges::none_of(
+      prompt.data, [&](const TextSpan& data) { return data.begin < end && begin < data.end; });
 }
 
 }  // namespace ingot::text

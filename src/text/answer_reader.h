@@ -10,8 +10,8 @@
 namespace ingot::text {
 
 // From the tokens of an answer to what it says: a detokenizer and an output parser. Markers count
-// as tokens where the tokenizer has them as added tokens, and are searched for in the text
-// elsewhere.
+// as tokens if the tokenizer has all that matter here as added tokens; otherwise they are searched
+// for in the text.
 class AnswerReader {
  public:
   // `tokenizer` must outlive it. `options.markers` is decided here.
@@ -26,7 +26,8 @@ class AnswerReader {
   OutputParser parser_;
 };
 
-// Whether a prompt leaves the model inside of its reasoning: its last word is <think>.
-bool ends_in_reasoning(std::string_view prompt);
+// Whether a prompt leaves the model inside of its reasoning: its last word is a <think> that is no
+// data.
+bool ends_in_reasoning(const PromptText& prompt);
 
 }  // namespace ingot::text

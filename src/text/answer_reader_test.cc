@@ -39,7 +39,7 @@ TEST(AnswerReader, MarkersAreTokens) {
 // What was left of a character belongs before the marker that broke it off.
 TEST(AnswerReader, AMarkerWithinACharacter) {
   const Tokenizer tokenizer = fixture();
-  const int32_t end = *tokenizer.token_id("</think>");
+  const int32_t end = tokenizer.added_token("</think>")->id;
   EXPECT_EQ(read(tokenizer, {'a', 0xC3, end, 'b', 0xC3}, true), "R:a\uFFFD C:b\uFFFD");
 }
 
@@ -55,11 +55,36 @@ TEST(AnswerReader, AnIdWithoutATokenIsAnError) {
   EXPECT_FALSE(reader.push(tokenizer.vocabulary_size()).has_value());
 }
 
+TEST(AnswerReader, ToolMarkersInLettersCountWhereToolsDo) {
+  base::json::object description = small_glm_tokenizer_json();
+  base::json::array& markers = description["added_tokens"].as_array();
+  markers.resize(9);  // up to </think>
+  const Tokenizer tokenizer = tokenizer_of(description);
+  AnswerReader reader(tokenizer, {.tool_calls = true});
+  std::string said;
+  const auto take = [&](const std::vector<OutputEvent>& events) {
+    for (const OutputEvent& event : events) said += event.text + "|";
+  };
+  for (const int32_t id :
+       tokenizer.encode("<tool_call>find</tool_call>", ControlTokens::kAsText).value()) {
+    take(reader.push(id).value());
+  }
+  take(reader.finish());
+  EXPECT_EQ(said, "find|{}||");
+}
+
 TEST(AnswerReader, PromptsThatLeaveTheModelThinking) {
-  EXPECT_TRUE(ends_in_reasoning("<|assistant|><think>"));
-  EXPECT_TRUE(ends_in_reasoning("<|Assistant|><think>\n"));
-  EXPECT_FALSE(ends_in_reasoning("<|assistant|><think></think>"));
-  EXPECT_FALSE(ends_in_reasoning(""));
+  const auto ends = [](std::string text, std::vector<TextSpan> data = {}) {
+    return ends_in_reasoning({.text = std::move(text), .data = std::move(data)});
+  };
+  EXPECT_TRUE(ends("<|assistant|><think>"));
+  EXPECT_TRUE(ends("<|Assistant|><think>\n"));
+  EXPECT_TRUE(ends("hi<think>", {{0, 2}}));
+  EXPECT_FALSE(ends("<|assistant|><think></think>"));
+  EXPECT_FALSE(ends(""));
+  // A user who writes it decides nothing.
+  EXPECT_FALSE(ends("<|user|><think>", {{8, 15}}));
+  EXPECT_FALSE(ends("<|user|><think>", {{8, 9}}));
 }
 
 }  // namespace

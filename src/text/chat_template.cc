@@ -141,6 +141,11 @@ void add_tokens(const json::object& config, SpecialTokensMap& tokens) {
                                       [&](const auto& known) { return known.first == name; });
     if (text && !is_known) tokens.emplace_back(name, *text);
   }
+  const json::value* extra = config.if_contains("extra_special_tokens");
+  if (extra == nullptr || !extra->is_object()) return;
+  for (const auto& [name, token] : extra->get_object()) {
+    if (const auto text = token_text(token)) tokens.emplace_back(name, *text);
+  }
 }
 
 }  // namespace
@@ -156,6 +161,8 @@ struct ChatTemplate::Shared {
 };
 
 std::span<const std::string> ChatTemplate::variables() const { return shared_->variables; }
+
+const SpecialTokensMap& ChatTemplate::special_tokens() const { return shared_->tokens; }
 
 std::vector<std::string> ChatTemplate::missing_special_tokens() const {
   std::vector<std::string> missing;

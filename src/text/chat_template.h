@@ -62,6 +62,7 @@ class ChatTemplate {
   // What the template reads from outside, sorted: whether it knows enable_thinking, tools and
   // reasoning_effort. With templates for and without tools, what either reads.
   std::span<const std::string> variables() const;
+  const SpecialTokensMap& special_tokens() const;
   // Special tokens, such as bos_token, that the template reads and the model's files do not give.
   std::vector<std::string> missing_special_tokens() const;
   // The texts and string literals of the template, or of both, in which its control tokens stand.

@@ -16,6 +16,8 @@ using Item = std::optional<TemplateValue>;
 
 // What an object of the arena costs, its share of maps and lists included.
 constexpr uint64_t kObjectBytes = 256;
+// What an item costs, which may be a text of its own.
+constexpr uint64_t kItemBytes = sizeof(TemplateValue) + 128;
 
 TemplateValue item_of(const TemplateValue::View& view, size_t index) {
   const TemplateDict::Entry& entry = view.dict->entries()[index];
@@ -82,14 +84,19 @@ TemplateResult<void> JinjaRuntime::spend_steps(uint64_t steps) {
 TemplateResult<void> JinjaRuntime::spend_bytes(uint64_t bytes) {
   bytes_ += std::min(bytes, RenderLimits::kBytesMax + 1);
   if (bytes_ <= RenderLimits::kBytesMax) return {};
-  return fail(ErrorKind::kLimit, "the template made more than {} MiB of texts and lists",
+  return fail(ErrorKind::kLimit, "the template made more than {} MiB of lists",
               RenderLimits::kBytesMax >> 20);
 }
 
 TemplateResult<void> JinjaRuntime::spend_text(uint64_t bytes) {
-  if (bytes <= RenderLimits::kTextBytesMax) return spend_bytes(bytes);
-  return fail(ErrorKind::kLimit, "the template made a text of more than {} MiB",
-              RenderLimits::kTextBytesMax >> 20);
+  if (bytes > RenderLimits::kTextBytesMax) {
+    return fail(ErrorKind::kLimit, "the template made a text of more than {} MiB",
+                RenderLimits::kTextBytesMax >> 20);
+  }
+  text_bytes_ += bytes;
+  if (text_bytes_ <= RenderLimits::kTextBytesTotalMax) return {};
+  return fail(ErrorKind::kLimit, "the template made more than {} MiB of texts",
+              RenderLimits::kTextBytesTotalMax >> 20);
 }
 
 TemplateResult<void> JinjaRuntime::Level::check() const {
@@ -145,7 +152,7 @@ TemplateResult<TemplateList> collect(JinjaRuntime& runtime, const TemplateValue&
   JinjaIterator* iterator = TRY(iterate(runtime, value));
   TemplateList items;
   while (Item item = TRY(next_item(runtime, *iterator))) {
-    TRY(runtime.spend_bytes(sizeof(TemplateValue)));
+    TRY(runtime.spend_bytes(kItemBytes));
     items.push_back(std::move(*item));
   }
   return items;
@@ -184,7 +191,7 @@ TemplateResult<int64_t> loop_length(JinjaRuntime& runtime, JinjaLoop& loop) {
   if (loop.length) return *loop.length;
   TemplateList rest;
   while (Item item = TRY(next_item(runtime, *loop.items))) {
-    TRY(runtime.spend_bytes(sizeof(TemplateValue)));
+    TRY(runtime.spend_bytes(kItemBytes));
     rest.push_back(std::move(*item));
   }
   loop.length = loop.index + (loop.following ? 1 : 0) + std::ssize(rest);

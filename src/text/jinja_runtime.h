@@ -63,9 +63,11 @@ struct RenderLimits {
   // An expression, a statement or an item is a step. A conversation of a thousand messages takes
   // about a hundred thousand; this many take a second or two.
   static constexpr uint64_t kStepsMax = 20'000'000;
-  // Texts, lists and dicts that are made. A million tokens are some 4 MB, and a template touches
-  // each byte of a message about ten times.
+  // Lists and dicts that are made, and texts in them.
   static constexpr uint64_t kBytesMax = uint64_t{512} << 20;
+  // Texts that are put together. A million tokens are some 4 MB, and a template that adds up a
+  // thousand of them one by one makes each sum anew.
+  static constexpr uint64_t kTextBytesTotalMax = uint64_t{2} << 30;
   // A single text, the output included: several times the longest context.
   static constexpr uint64_t kTextBytesMax = uint64_t{32} << 20;
   // Expressions, statements and macros within each other: a fraction of a thread's stack.
@@ -119,6 +121,7 @@ class JinjaRuntime {
   const std::tm& now_;
   uint64_t steps_ = 0;
   uint64_t bytes_ = 0;
+  uint64_t text_bytes_ = 0;
   size_t depth_ = 0;
   std::deque<JinjaScope> scopes_;
   std::deque<JinjaIterator> iterators_;

@@ -34,7 +34,7 @@ bool is_cased(char32_t c) { return is_lower(c) || is_upper(c) || is_title(c); }
 
 TemplateResult<void> add_piece(JinjaRuntime& runtime, TemplateList& pieces, const PromptText& text,
                                size_t begin, size_t end) {
-  TRY(runtime.spend_bytes(sizeof(TemplateValue) + end - begin));
+  TRY(runtime.spend_bytes(sizeof(TemplateValue) + sizeof(PromptText) + 64 + end - begin));
   pieces.push_back(TemplateValue::text(slice_of(text, begin, end)));
   return {};
 }

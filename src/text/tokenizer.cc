@@ -142,24 +142,22 @@ Tokenizer::Tokenizer(TokenizerFile file, std::vector<SplitPattern> splits,
       splits_(std::move(splits)),
       vocabulary_(all_tokens(file)),
       merges_(merges_of_text(file), byte_tokens) {
-  sort_vocabulary(file);
+  mark_words(file);
+  prefix_ids_ = std::move(file.prefix_ids);
   added_tokens_ = std::move(file.added_tokens);
 }
 
 // Sorts out what each token of the vocabulary is to text. Words that are one token need no merging:
 // with ignore_merges all of the vocabulary by definition, else those that their merges lead to,
 // found here once and for all.
-void Tokenizer::sort_vocabulary(const TokenizerFile& file) {
+void Tokenizer::mark_words(const TokenizerFile& file) {
   BytePairMerges::Workspace workspace;
   std::vector<int32_t> ids;
   for (const VocabularyEntry& entry : file.vocabulary) {
     if (find_added(file.added_tokens, entry.id) != nullptr) continue;
     const std::string_view bytes = vocabulary_.bytes(entry.id);
-    if (!byte_level_bytes(entry.content)) {
-      literal_tokens_.push_back(entry);
-      continue;
-    }
-    if (bytes.empty() || find_invalid_utf8(bytes)) continue;  // a word is made of whole characters
+    // A word is made of whole characters.
+    if (!byte_level_bytes(entry.content) || bytes.empty() || find_invalid_utf8(bytes)) continue;
     bool is_word = file.ignore_merges;
     if (!is_word) {
       ids.clear();
@@ -278,22 +276,11 @@ bool Tokenizer::has_token(int32_t id) const {
   return id >= 0 && id < vocabulary_.size() && vocabulary_.contains(id);
 }
 
-std::optional<int32_t> Tokenizer::token_id(std::string_view content) const {
-  const auto added = std::ranges::find(added_tokens_, content, &AddedToken::content);
-  if (added != added_tokens_.end()) return added->id;
-  const auto literal = std::ranges::find(literal_tokens_, content, &VocabularyEntry::content);
-  if (literal != literal_tokens_.end()) return literal->id;
-  if (find_invalid_utf8(content)) return {};
-  const std::optional<std::string> bytes = byte_level_bytes(content);
-  if (!bytes) return {};
-  for (int32_t id = 0; id < vocabulary_.size(); ++id) {
-    if (!vocabulary_.contains(id) || vocabulary_.bytes(id) != *bytes) continue;
-    const bool is_literal = std::ranges::count(literal_tokens_, id, &VocabularyEntry::id) > 0;
-    if (added_token(id) == nullptr && !is_literal) return id;
-  }
-  return {};
-}
-
 const AddedToken* Tokenizer::added_token(int32_t id) const { return find_added(added_tokens_, id); }
+
+const AddedToken* Tokenizer::added_token(std::string_view content) const {
+  const auto token = std::ranges::find(added_tokens_, content, &AddedToken::content);
+  return token == added_tokens_.end() ? nullptr : &*token;
+}
 
 }  // namespace ingot::text

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,12 +55,15 @@ class Tokenizer {
   // The bytes that a token stands for in decoded text; empty for an id that no token has.
   // REQUIRES: 0 <= id < vocabulary_size().
   std::string_view token_bytes(int32_t id) const { return vocabulary_.bytes(id); }
-  // The token with this content, as the file writes it ("Ġthe"). Looks through all tokens.
-  std::optional<int32_t> token_id(std::string_view content) const;
+  // What the file's post-processor puts before every text. encode() leaves that to the caller: chat
+  // templates write it themselves.
+  std::span<const int32_t> prefix_ids() const { return prefix_ids_; }
 
   std::span<const AddedToken> added_tokens() const { return added_tokens_; }  // by id
   // Null if the id is not that of an added token.
   const AddedToken* added_token(int32_t id) const;
+  // The added token with this content. Null if there is none.
+  const AddedToken* added_token(std::string_view content) const;
 
  private:
   struct Encoding;
@@ -69,7 +71,7 @@ class Tokenizer {
   Tokenizer(TokenizerFile file, std::vector<SplitPattern> splits,
             const std::array<int32_t, 256>& byte_tokens);
 
-  void sort_vocabulary(const TokenizerFile& file);
+  void mark_words(const TokenizerFile& file);
   base::Result<std::vector<int32_t>> encode_allowing(std::string_view text,
                                                      std::span<const TextSpan> markers) const;
   base::Status encode_between_markers(std::string_view text, Encoding& encoding) const;
@@ -83,7 +85,7 @@ class Tokenizer {
   std::vector<SplitPattern> splits_;
   Vocabulary vocabulary_;
   BytePairMerges merges_;
-  std::vector<VocabularyEntry> literal_tokens_;  // of the vocabulary, but not byte-level
+  std::vector<int32_t> prefix_ids_;
 };
 
 }  // namespace ingot::text

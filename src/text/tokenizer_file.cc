@@ -192,27 +192,50 @@ Status check_decoder(const json::value& value, std::string name) {
   return check_byte_level(fields);
 }
 
-// A TemplateProcessing may only put the text itself: {"Sequence": {...}}.
-Status check_template(const Fields& fields) {
+// The ids that stand for a token of a TemplateProcessing: {"special_tokens": {NAME: {"ids":
+// [...]}}}.
+Status append_special_token(const Fields& processing, const json::value& special,
+                            std::vector<int32_t>& ids) {
+  const Fields item = TRY(Fields::of(special, processing.name_of("single")));
+  const std::string_view name = TRY(item.text("id"));
+  const Fields tokens = TRY(
+      Fields::of(*TRY(processing.require("special_tokens")), processing.name_of("special_tokens")));
+  const Fields token = TRY(Fields::of(*TRY(tokens.require(name)), tokens.name_of(name)));
+  for (const json::value& value : *TRY(token.array("ids"))) {
+    const std::optional<int32_t> id = token_id(value);
+    if (!id) return base::error("{} is not an id from 0 to {}", token.name_of("ids"), kTokenIdMax);
+    ids.push_back(*id);
+  }
+  return {};
+}
+
+// A TemplateProcessing may put tokens before the text, as older releases of Hugging Face's library
+// wrote it for models with a beginning-of-text token.
+Status read_template_processing(const Fields& fields, TokenizerFile& file) {
   TRY(fields.allow_only({"type", "single", "pair", "special_tokens"}));
+  bool text_seen = false;
   for (const json::value& item : *TRY(fields.array("single"))) {
     const Fields piece = TRY(Fields::of(item, fields.name_of("single")));
-    if (piece.find("Sequence") == nullptr) {
+    if (piece.find("Sequence") != nullptr) {
+      text_seen = true;
+    } else if (text_seen) {
       return base::error(
-          "{} adds tokens to every text; Ingot adds those that the chat template "
-          "writes and no others: remove them there",
+          "{} adds tokens behind every text, which Ingot does not do; remove them there",
           fields.name_of("single"));
+    } else {
+      TRY(append_special_token(fields, *TRY(piece.require("SpecialToken")), file.prefix_ids));
     }
   }
   return {};
 }
 
-// "post_processor": only kinds that add no tokens; what else they do is about offsets.
-Status check_post_processor(const json::value& value, std::string name) {
+// "post_processor": kinds that add no tokens or put some in front; what else they do is about
+// offsets.
+Status read_post_processor(const json::value& value, std::string name, TokenizerFile& file) {
   if (value.is_null()) return {};
   const Fields fields = TRY(Fields::of(value, std::move(name)));
   const std::string_view type = TRY(fields.text("type"));
-  if (type == "TemplateProcessing") return check_template(fields);
+  if (type == "TemplateProcessing") return read_template_processing(fields, file);
   if (type == "Sequence") {
     TRY(fields.allow_only({"type", "processors"}));
     for (const json::value& processor : *TRY(fields.array("processors"))) {
@@ -220,12 +243,12 @@ Status check_post_processor(const json::value& value, std::string name) {
           TRY(TRY(Fields::of(processor, fields.name_of("processors"))).text("type"));
       if (kind == "Sequence")
         return fields.refuse("processors", kind, "a Sequence without another");
-      TRY(check_post_processor(processor, fields.name_of("processors")));
+      TRY(read_post_processor(processor, fields.name_of("processors"), file));
     }
     return {};
   }
   if (type != "ByteLevel") {
-    return fields.refuse("type", type, "ByteLevel or a TemplateProcessing without tokens");
+    return fields.refuse("type", type, "ByteLevel and TemplateProcessing");
   }
   return check_byte_level(fields);
 }
@@ -384,11 +407,7 @@ Result<TokenizerFile> read(const json::value& document) {
   const Fields fields = TRY(Fields::of(document, "the document"));
   TRY(fields.allow_only({"version", "truncation", "padding", "added_tokens", "normalizer",
                          "pre_tokenizer", "post_processor", "decoder", "model"}));
-  for (const std::string_view key : {"truncation", "padding"}) {
-    if (fields.find(key) != nullptr) {
-      return base::error("{:?} is set; Ingot neither cuts nor pads text: set it to null", key);
-    }
-  }
+  // "truncation" and "padding" are left over from somebody's last call; each call sets its own.
   if (fields.find("version") != nullptr && TRY(fields.text("version")) != "1.0") {
     return fields.refuse("version", TRY(fields.text("version")), "1.0");
   }
@@ -400,7 +419,7 @@ Result<TokenizerFile> read(const json::value& document) {
   TokenizerFile file;
   file.normalization = TRY(read_normalizer(member("normalizer"), "normalizer"));
   TRY(read_pre_tokenizer(member("pre_tokenizer"), "pre_tokenizer", file));
-  TRY(check_post_processor(member("post_processor"), "post_processor"));
+  TRY(read_post_processor(member("post_processor"), "post_processor", file));
   TRY(check_decoder(member("decoder"), "decoder"));
   const Fields model = TRY(Fields::of(member("model"), "model"));
   TRY(check_model_options(model));
@@ -409,6 +428,11 @@ Result<TokenizerFile> read(const json::value& document) {
   TRY(read_merges(model, ids, file));
   if (fields.find("added_tokens") != nullptr) {
     TRY(read_added_tokens(*TRY(fields.array("added_tokens")), "added_tokens", ids, file));
+  }
+  for (const int32_t id : file.prefix_ids) {
+    if (std::ranges::find(file.added_tokens, id, &AddedToken::id) == file.added_tokens.end()) {
+      return base::error("post_processor puts id {} in front, which is no added token", id);
+    }
   }
   return file;
 }

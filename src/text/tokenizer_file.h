@@ -25,6 +25,7 @@ struct TokenizerFile {
   std::vector<VocabularyEntry> vocabulary;  // contents and ids are distinct
   std::vector<MergeRule> merges;            // by rank
   std::vector<AddedToken> added_tokens;     // contents and ids are distinct, by id
+  std::vector<int32_t> prefix_ids;          // what a post-processor puts before every text
 };
 
 // Reads a tokenizer.json. Every field is followed or refused: an unknown one, or a value that asks

@@ -67,6 +67,12 @@ TEST(TokenizerFile, AcceptsOtherWordsForTheSame) {
            {"/post_processor",
             R"({"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}],
                 "pair": [], "special_tokens": {}})"},
+           {"/post_processor",
+            R"({"type": "TemplateProcessing", "pair": [],
+                "single": [{"SpecialToken": {"id": "<a>", "type_id": 0}}, {"Sequence": {"id": "A"}}],
+                "special_tokens": {"<a>": {"id": "<a>", "ids": [260], "tokens": ["<a>"]}}})"},
+           {"/truncation", R"({"max_length": 8})"},
+           {"/padding", "{}"},
            {"/model/unk_token", R"("he")"},
            {"/model/dropout", "0"},
            {"/model/end_of_word_suffix", R"("")"},
@@ -79,8 +85,6 @@ TEST(TokenizerFile, AcceptsOtherWordsForTheSame) {
 TEST(TokenizerFile, RefusesWhatItDoesNotFollow) {
   expect_refused("/more", "1", "unknown key \"more\"");
   expect_refused("/version", R"("2.0")", "version is \"2.0\"");
-  expect_refused("/truncation", R"({"max_length": 8})", "\"truncation\" is set");
-  expect_refused("/padding", "{}", "\"padding\" is set");
   expect_refused("/normalizer", R"({"type": "Lowercase"})", "normalizer.type is \"Lowercase\"");
   expect_refused("/normalizer",
                  R"({"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "NFC"}]})",
@@ -99,7 +103,17 @@ TEST(TokenizerFile, RefusesWhatItDoesNotFollow) {
   expect_refused("/post_processor",
                  R"({"type": "TemplateProcessing", "pair": [], "special_tokens": {},
                      "single": [{"SpecialToken": {"id": "<a>", "type_id": 0}}]})",
-                 "adds tokens to every text");
+                 "post_processor.special_tokens.<a> is missing");
+  expect_refused("/post_processor",
+                 R"({"type": "TemplateProcessing", "pair": [],
+                     "special_tokens": {"he": {"id": "he", "ids": [256], "tokens": ["he"]}},
+                     "single": [{"SpecialToken": {"id": "he", "type_id": 0}}]})",
+                 "puts id 256 in front, which is no added token");
+  expect_refused("/post_processor",
+                 R"({"type": "TemplateProcessing", "pair": [], "special_tokens": {},
+                     "single": [{"Sequence": {"id": "A", "type_id": 0}},
+                                {"SpecialToken": {"id": "<a>", "type_id": 0}}]})",
+                 "adds tokens behind every text");
   expect_refused("/post_processor", R"({"type": "BertProcessing"})", "\"BertProcessing\"");
   expect_refused("/model/type", R"("WordPiece")", "model.type is \"WordPiece\"");
   expect_refused("/model/dropout", "0.1", "model.dropout");

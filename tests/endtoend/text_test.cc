@@ -1,6 +1,7 @@
 // Commands that deal in text, on a model of random weights: what they say is gibberish, and how
 // they say it is what counts here.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -110,7 +111,7 @@ TEST_F(Text, TokenizeThereAndBack) {
 TEST_F(Text, ControlTokensComeFromTheTemplateAlone) {
   write_file(*scratch_ / "messages",
              R"({"messages": [{"role": "user", "content": "<|user|>"}],
-                 "chat_template_kwargs": {"enable_thinking": false}})");
+                 "chat_template_kwargs": {"template    knows enable_thinking": false}})");
   EXPECT_EQ(ids_of({"--messages", path("messages")}),
             (Ids{261, 262, 264, '<', '|', 'u', 's', 'e', 'r', '|', '>', 265, 268}));
 }
@@ -130,6 +131,18 @@ TEST_F(Text, GenerateFromAPrompt) {
           .out);
   EXPECT_EQ(by_ids.at("token_ids"), result.at("token_ids"));
   EXPECT_TRUE(by_ids.at("text").is_null());
+  write_file(*scratch_ / "prompt", "hello end");
+  const json::value by_file = json_of(
+      run_ingot({"generate", model(), "--prompt-file", path("prompt"), "--max-tokens", "6",
+                 "--json"})
+          .out);
+  EXPECT_EQ(by_file.at("token_ids"), result.at("token_ids"));
+  const Outcome empty = run_ingot({"generate", model(), "--prompt", ""});
+  EXPECT_EQ(empty.status, 2);
+  EXPECT_TRUE(empty.err.contains("--prompt: empty; there is nothing to continue")) << empty.err;
+  const Outcome none = run_ingot({"generate", model()});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_TRUE(none.err.contains("give one of --prompt, --prompt-file and --token-ids"));
 }
 
 TEST_F(Text, ChatAnswersWhatIsPiped) {
@@ -171,9 +184,41 @@ TEST_F(Text, ChatPassesOnWhatFails) {
       run_ingot({"chat", model(), "--kv-tokens", "16"}, {.in = "a longer message\n"});
   EXPECT_EQ(full.status, 2);
   EXPECT_TRUE(
-      full.err.contains("the conversation has 21 tokens and the cache 16; begin anew with "
-                        "/reset, or start with a larger --kv-tokens"))
+      full.err.contains("the conversation has 21 tokens, which leaves no room for an answer among "
+                        "the 16 of the cache"))
       << full.err;
+}
+
+// A template that prints nothing must not bring the program down.
+TEST_F(Text, ChatWithATemplateThatSaysNothing) {
+  const std::string directory = model_without("chat_template.jinja");
+  write_file(fs::path(directory) / "chat_template.jinja", "{# nothing #}");
+  const Outcome chat = run_ingot({"chat", directory}, {.in = "hello\n"});
+  fs::remove(fs::path(directory) / "chat_template.jinja");
+  EXPECT_EQ(chat.status, 2);
+  EXPECT_TRUE(chat.err.contains("makes nothing of this conversation")) << chat.err;
+}
+
+TEST_F(Text, ChatNoticesThatNobodyCanReadIt) {
+  const Outcome chat = run_ingot({"chat", model(), "--max-tokens", "3"},
+                                 {.out_file = "/dev/full", .in = "hello\nagain\n"});
+  EXPECT_EQ(chat.status, 2);
+  EXPECT_TRUE(chat.err.contains("cannot write to standard output")) << chat.err;
+}
+
+TEST_F(Text, ChatTakesMessagesInManyForms) {
+  const Outcome once = run_ingot({"chat", model(), "hello", "--max-tokens", "3", "--json"});
+  ASSERT_EQ(once.status, 0) << once.err;
+  EXPECT_EQ(json_of(once.out).at("usage").at("prompt_tokens"), 6);
+  const Outcome lines = run_ingot(
+      {"chat", model(), "--max-tokens", "3", "--json"},
+      {.in = "\"\"\"he\nhe\"\"\"\r\n/tokens\n   \nhe\\\nhe\n/reset\nhello\r\n"});
+  ASSERT_EQ(lines.status, 0) << lines.err;
+  EXPECT_EQ(std::ranges::count(lines.out, '\n'), 3) << "nothing but JSON: " << lines.out;
+  EXPECT_EQ(json_of(lines.out.substr(0, lines.out.find('\n'))).at("usage").at("prompt_tokens"), 8);
+  const Outcome bad = run_ingot({"chat", model(), "a\xFF"});
+  EXPECT_EQ(bad.status, 2);
+  EXPECT_TRUE(bad.err.contains("byte 1 of the message is not UTF-8")) << bad.err;
 }
 
 TEST_F(Text, ChatNeedsATemplateThatListens) {
@@ -194,15 +239,20 @@ TEST_F(Text, ChatInATerminal) {
   terminal.type("grüße\n");
   ASSERT_TRUE(terminal.wait_for("finished: length")) << terminal.shown();
   EXPECT_TRUE(terminal.shown().contains("\x1b[2m")) << "reasoning is dimmed: " << terminal.shown();
-  // A line that is given up, the same line as before, and a wrong one.
+  // Lines that are given up, the same line as before, and a wrong one.
   terminal.type("half a line\x03");
   ASSERT_TRUE(terminal.wait_for("^C")) << terminal.shown();
-  terminal.type("\x1b[A\n");
+  terminal.type("one \\\n");
+  terminal.type("two\x03");
+  ASSERT_TRUE(terminal.wait_for("^C", 2)) << terminal.shown();
+  terminal.type("grüße\n");
   ASSERT_TRUE(terminal.wait_for("finished: length", 2)) << terminal.shown();
   terminal.type("forbidden\n");
   ASSERT_TRUE(terminal.wait_for("not this")) << terminal.shown();
   terminal.type("/tokens\n");
   ASSERT_TRUE(terminal.wait_for("tokens of 4096")) << terminal.shown();
+  terminal.type("\x1b[A\n");  // the last line again
+  ASSERT_TRUE(terminal.wait_for("tokens of 4096", 2)) << terminal.shown();
   terminal.type("\x04");
   EXPECT_EQ(terminal.wait_for_end(), 0) << terminal.shown();
 }
@@ -225,7 +275,7 @@ TEST_F(Text, InspectComparesTextWithModel) {
   const Outcome outcome = run_ingot({"inspect", model()});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   for (const char* words : {"byte-level BPE, 277 ids, 17 of them added tokens", "enable_thinking",
-                            "ids 277 to 287 of the model stand for no token"}) {
+                            "11 of the model's 288 ids stand for no token"}) {
     EXPECT_TRUE(outcome.out.contains(words)) << words << "\n" << outcome.out;
   }
   const Outcome bare = run_ingot({"inspect", model_without("tokenizer.json")});
