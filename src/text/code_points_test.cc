@@ -28,7 +28,8 @@ std::string lower(std::string_view text) {
 
 // The expectations are what Python's str methods give.
 TEST(CodePoints, CaseMappingsAreTheFullOnes) {
-  EXPECT_EQ(upper("aZ straße ŉ ﬁ ǆ ᾳ ΐ"), "AZ STRASSE ʼN FI Ǆ ΑΙ Ϊ́");
+  EXPECT_EQ(upper("aZ straße ŉ ﬁ ǆ ᾳ"), "AZ STRASSE ʼN FI Ǆ ΑΙ");
+  EXPECT_EQ(upper("\u0390"), "\u0399\u0308\u0301");
   EXPECT_EQ(title("ß"), "Ss");
   EXPECT_EQ(title("ǆ"), "ǅ");
   EXPECT_EQ(title("ᾳ"), "ᾼ");
