@@ -201,6 +201,13 @@ TEST(ChatTemplateBounds, DeepTemplatesAreRefusedAtLoad) {
   EXPECT_NE(message_of(std::string(300 << 10, 'x')).find("the limit is"), std::string::npos);
 }
 
+// Whether a value could be a key must not depend on looking at each of 2^60 items.
+TEST(ChatTemplateBounds, SharedItemsAreNotLookedAtAgainAndAgain) {
+  EXPECT_EQ(spans("{% set n = namespace(s=(1,)) %}{% for i in range(60) %}"
+                  "{% set n.s = (n.s, n.s) %}{% endfor %}{{ n.s in {} }}"),
+            "False");
+}
+
 TEST(ChatTemplateScopes, SetIsLocalAsInJinja) {
   EXPECT_EQ(
       spans("{% set a = 1 %}{% for i in [1, 2] %}{% set a = a + i %}{{ a }}{% endfor %}{{ a }}"),

@@ -209,8 +209,7 @@ Result unique(JinjaRuntime& runtime, const Value& value, const JinjaArguments&,
         Value key = TRY(path.follow(runtime_now, *item));
         if (ignores_case) key = lowered(key);
         if (!TemplateDict::accepts(key)) {
-          const bool is_hashable = !key.is<Value::List>() && key.as_dict() == nullptr;
-          return fail(is_hashable ? ErrorKind::kUnsupported : ErrorKind::kType,
+          return fail(key.is_hashable() ? ErrorKind::kUnsupported : ErrorKind::kType,
                       "filter 'unique' on a {}", type_name(key));
         }
         if (seen->find(key) != nullptr) continue;

@@ -43,7 +43,7 @@ Result make_range(JinjaRuntime&, const JinjaArguments&, BoundArguments& bound) {
 TemplateResult<void> set_item(JinjaRuntime& runtime, TemplateDict& dict, const Value& key,
                               const Value& value) {
   if (!TemplateDict::accepts(key)) {
-    return fail(key.is<Value::Tuple>() ? ErrorKind::kUnsupported : ErrorKind::kType,
+    return fail(key.is_hashable() ? ErrorKind::kUnsupported : ErrorKind::kType,
                 "a {} as the key of a dict", type_name(key));
   }
   TRY(runtime.spend_bytes(sizeof(TemplateDict::Entry)));

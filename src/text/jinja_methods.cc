@@ -42,7 +42,7 @@ Result copy(JinjaRuntime&, const Value& self, const JinjaArguments&, BoundArgume
 
 Result dict_get(JinjaRuntime&, const Value& self, const JinjaArguments&, BoundArguments& bound) {
   const Value& key = *bound[0];
-  if (!TemplateDict::accepts(key) && (key.as_dict() != nullptr || key.is<Value::List>())) {
+  if (!key.is_hashable()) {
     return fail(ErrorKind::kType, "unhashable type: '{}'", type_name(key));
   }
   const Value* item = TemplateDict::accepts(key) ? self.as_dict()->find(key) : nullptr;

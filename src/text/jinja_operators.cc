@@ -181,7 +181,7 @@ TemplateResult<bool> contains(JinjaRuntime& runtime, const TemplateValue& haysta
   const TemplateDict* dict = is_keys ? view->dict.get() : haystack.as_dict();
   if (dict == nullptr) return list_contains(runtime, haystack, needle);
   if (TemplateDict::accepts(needle)) return dict->find(needle) != nullptr;
-  if (needle.is<TemplateValue::List>() || needle.as_dict() != nullptr) {
+  if (!needle.is_hashable()) {
     return fail(ErrorKind::kType, "unhashable type: '{}'", type_name(needle));
   }
   return false;  // what is no key here is in no dict

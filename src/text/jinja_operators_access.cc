@@ -127,7 +127,6 @@ TemplateResult<std::optional<Value>> item_at(JinjaRuntime& runtime, const Value&
 // A slice as Python counts it out, within the length of what it is of.
 struct Slice {
   int64_t start = 0;
-  int64_t stop = 0;
   int64_t step = 1;
   int64_t length = 0;
 };
@@ -157,8 +156,8 @@ TemplateResult<Slice> slice_of_length(int64_t length, std::span<const Value, 3> 
     return std::min(*index, highest);
   };
   slice.start = place(TRY(slice_part(parts[0])), is_backward ? highest : lowest);
-  slice.stop = place(TRY(slice_part(parts[1])), is_backward ? lowest : highest);
-  const int64_t distance = is_backward ? slice.start - slice.stop : slice.stop - slice.start;
+  const int64_t stop = place(TRY(slice_part(parts[1])), is_backward ? lowest : highest);
+  const int64_t distance = is_backward ? slice.start - stop : stop - slice.start;
   const int64_t stride = is_backward ? -slice.step : slice.step;
   if (distance > 0) slice.length = (distance - 1) / stride + 1;
   return slice;
@@ -216,22 +215,14 @@ Result get_item(JinjaRuntime& runtime, const Value& value, const Value& key) {
 Result get_slice(JinjaRuntime& runtime, const Value& value, std::span<const Value, 3> parts) {
   if (value.is_undefined()) return undefined_error(value);
   const TemplateList* items = value.as_sequence();
-  const auto* range = value.get_if<Value::Range>();
   const auto* text = value.get_if<Value::Text>();
-  if (items == nullptr && range == nullptr && text == nullptr) {
-    return fail(value.is<Value::Markup>() ? ErrorKind::kUnsupported : ErrorKind::kType,
+  if (items == nullptr && text == nullptr) {
+    const bool has_slices = value.is<Value::Markup>() || value.is<Value::Range>();
+    return fail(has_slices ? ErrorKind::kUnsupported : ErrorKind::kType,
                 "'{}' object is not subscriptable by a slice", type_name(value));
   }
   const Slice slice = TRY(slice_of_length(*length_of(value), parts));
   if (text != nullptr) return slice_text(runtime, **text, slice);
-  if (range != nullptr) {
-    const int64_t start = range->start + slice.start * range->step;
-    const int64_t step = range->step * slice.step;
-    return Value::of(Value::Range{.start = start,
-                                  .stop = range->start + slice.stop * range->step,
-                                  .step = step,
-                                  .length = slice.length});
-  }
   TemplateList part;
   TRY(runtime.spend_bytes(static_cast<uint64_t>(slice.length) * sizeof(Value)));
   for (int64_t i = 0; i < slice.length; ++i) {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/check.h"
 #include "text/jinja_arguments.h"
 #include "text/jinja_filters.h"
 #include "text/jinja_format.h"
@@ -38,7 +39,7 @@ class Renderer {
   TemplateResult<PromptText> run(const JinjaTemplate& parsed) {
     PromptTextBuilder out;
     JinjaScope* top = TRY(open_scope(nullptr, parsed.hidden));
-    TRY(run_body(parsed.body, *top, out));
+    TRY(run_whole(parsed.body, *top, out));
     TRY(runtime_.spend_text(out.size_bytes()));
     return out.take();
   }
@@ -78,6 +79,13 @@ class Renderer {
     return Flow::kEnd;
   }
 
+  // A body that no break or continue leaves: the parser sees to that.
+  TemplateResult<void> run_whole(const JinjaBody& body, JinjaScope& scope, PromptTextBuilder& out) {
+    const Flow flow = TRY(run_body(body, scope, out));
+    CHECK(flow == Flow::kEnd);
+    return {};
+  }
+
   TemplateResult<Flow> run_statement(const JinjaStatement& statement, JinjaScope& scope,
                                      PromptTextBuilder& out) {
     const JinjaRuntime::Level level(runtime_);
@@ -114,8 +122,11 @@ class Renderer {
         return run_filter_block(statement, scope, out);
       case StatementKind::kWith:
         return run_with(statement, scope, out);
-      case StatementKind::kScope:
-        return run_body(statement.body, *TRY(open_scope(&scope, statement.hidden)), out);
+      case StatementKind::kScope: {
+        JinjaScope* inner = TRY(open_scope(&scope, statement.hidden));
+        TRY(pass_arguments(statement, {}, *inner));
+        return run_body(statement.body, *inner, out);
+      }
       case StatementKind::kBreak:
         return Flow::kBreak;
       default:
@@ -404,8 +415,7 @@ class Renderer {
       const Value key = TRY(evaluate(*node.operands[i], scope));
       Value value = TRY(evaluate(*node.operands[i + 1], scope));
       if (!TemplateDict::accepts(key)) {
-        const bool is_hashable = !key.is<Value::List>() && key.as_dict() == nullptr;
-        return fail(is_hashable ? ErrorKind::kUnsupported : ErrorKind::kType,
+        return fail(key.is_hashable() ? ErrorKind::kUnsupported : ErrorKind::kType,
                     "a {} as the key of a dict", type_name(key));
       }
       dict.set(key, std::move(value));
@@ -481,8 +491,9 @@ class Renderer {
       return fail(ErrorKind::kType, "loop() takes what to iterate over");
     }
     PromptTextBuilder out;
-    TRY(run_loop(*loop.statement, arguments.positional[0], *loop.scope, loop.depth + 1, out));
-    TRY(check_size(out));
+    const Flow flow =
+        TRY(run_loop(*loop.statement, arguments.positional[0], *loop.scope, loop.depth + 1, out));
+    CHECK(flow == Flow::kEnd);
     return Value::text(out.take());
   }
 
@@ -491,8 +502,7 @@ class Renderer {
     JinjaScope* scope = TRY(open_scope(macro.scope, statement.hidden));
     TRY(pass_arguments(statement, std::move(arguments), *scope));
     PromptTextBuilder out;
-    TRY(run_body(statement.body, *scope, out));
-    TRY(check_size(out));
+    TRY(run_whole(statement.body, *scope, out));
     return Value::text(out.take());
   }
 

@@ -214,11 +214,11 @@ class Resolver {
         return open_for(scope, statement);
       case StatementKind::kMacro:
       case StatementKind::kCall:
+      case StatementKind::kScope:  // Jinja makes it a macro that is called without arguments
         return open_macro(scope, statement);
       case StatementKind::kSetBlock:
       case StatementKind::kFilter:
       case StatementKind::kWith:
-      case StatementKind::kScope:
         return open_block(scope, statement);
       default:
         return;

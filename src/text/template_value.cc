@@ -84,12 +84,16 @@ TemplateValue TemplateValue::text(PromptText text) {
 
 TemplateValue TemplateValue::list(TemplateList items) {
   const size_t depth = depth_of(items);
-  return of(List{std::make_shared<const Sequence>(Sequence{std::move(items), depth})});
+  return of(List{std::make_shared<const Sequence>(
+      Sequence{.items = std::move(items), .depth = depth, .is_hashable = false})});
 }
 
 TemplateValue TemplateValue::tuple(TemplateList items) {
   const size_t depth = depth_of(items);
-  return of(Tuple{std::make_shared<const Sequence>(Sequence{std::move(items), depth})});
+  const bool is_hashable = std::all_of(
+      items.begin(), items.end(), [](const TemplateValue& item) { return item.is_hashable(); });
+  return of(Tuple{std::make_shared<const Sequence>(
+      Sequence{.items = std::move(items), .depth = depth, .is_hashable = is_hashable})});
 }
 
 TemplateValue TemplateValue::dict(TemplateDict dict) {
@@ -120,6 +124,12 @@ size_t TemplateValue::depth() const {
   if (const View* view = get_if<View>()) return view->dict->depth() + 1;
   if (const BoundMethod* method = get_if<BoundMethod>()) return method->self->depth() + 1;
   return 0;
+}
+
+bool TemplateValue::is_hashable() const {
+  if (const View* view = get_if<View>()) return view->part == View::Part::kValues;
+  if (const Tuple* tuple = get_if<Tuple>()) return tuple->sequence->is_hashable;
+  return !is<List>() && as_dict() == nullptr;
 }
 
 bool TemplateDict::accepts(const TemplateValue& key) {

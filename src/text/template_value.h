@@ -57,6 +57,7 @@ class TemplateValue {
   struct Sequence {
     TemplateList items;
     size_t depth = 1;
+    bool is_hashable = false;  // known from the start, for items may share what is in them
   };
   struct List {
     std::shared_ptr<const Sequence> sequence;
@@ -132,6 +133,8 @@ class TemplateValue {
 
   // How deep containers nest in this value; 0 when it is none.
   size_t depth() const;
+  // Whether Python could have it as the key of a dict: no list, no dict, and none within a tuple.
+  bool is_hashable() const;
 
  private:
   std::variant<Undefined, None, bool, int64_t, BigInteger, double, Text, Markup, List, Tuple, Dict,
