@@ -112,8 +112,8 @@ void compare_markers(const text::Tokenizer& tokenizer, const text::ChatTemplate&
   }
 }
 
-// Hugging Face's library adds what "added_tokens_decoder" has beyond tokenizer.json. Ingot does not,
-// and says so instead of reading such a token as letters.
+// Hugging Face's library adds what "added_tokens_decoder" has beyond tokenizer.json. Ingot does
+// not, and says so instead of reading such a token as letters.
 base::Status check_added_tokens(const std::filesystem::path& directory,
                                 const text::Tokenizer& tokenizer) {
   const std::filesystem::path path = directory / "tokenizer_config.json";

@@ -65,8 +65,9 @@ TEST(AnswerReader, ToolMarkersInLettersCountWhereToolsDo) {
   const auto take = [&](const std::vector<OutputEvent>& events) {
     for (const OutputEvent& event : events) said += event.text + "|";
   };
-  for (const int32_t id :
-       tokenizer.encode("<tool_call>find</tool_call>", ControlTokens::kAsText).value()) {
+  const auto ids =
+      tokenizer.encode("<tool_call>find</tool_call>", ControlTokens::kAsText).value();
+  for (const int32_t id : ids) {
     take(reader.push(id).value());
   }
   take(reader.finish());

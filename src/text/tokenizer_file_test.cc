@@ -69,7 +69,7 @@ TEST(TokenizerFile, AcceptsOtherWordsForTheSame) {
                 "pair": [], "special_tokens": {}})"},
            {"/post_processor",
             R"({"type": "TemplateProcessing", "pair": [],
-                "single": [{"SpecialToken": {"id": "<a>", "type_id": 0}}, {"Sequence": {"id": "A"}}],
+                "single": [{"SpecialToken": {"id": "<a>"}}, {"Sequence": {"id": "A"}}],
                 "special_tokens": {"<a>": {"id": "<a>", "ids": [260], "tokens": ["<a>"]}}})"},
            {"/truncation", R"({"max_length": 8})"},
            {"/padding", "{}"},

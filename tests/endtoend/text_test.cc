@@ -111,7 +111,7 @@ TEST_F(Text, TokenizeThereAndBack) {
 TEST_F(Text, ControlTokensComeFromTheTemplateAlone) {
   write_file(*scratch_ / "messages",
              R"({"messages": [{"role": "user", "content": "<|user|>"}],
-                 "chat_template_kwargs": {"template    knows enable_thinking": false}})");
+                 "chat_template_kwargs": {"enable_thinking": false}})");
   EXPECT_EQ(ids_of({"--messages", path("messages")}),
             (Ids{261, 262, 264, '<', '|', 'u', 's', 'e', 'r', '|', '>', 265, 268}));
 }
@@ -132,10 +132,9 @@ TEST_F(Text, GenerateFromAPrompt) {
   EXPECT_EQ(by_ids.at("token_ids"), result.at("token_ids"));
   EXPECT_TRUE(by_ids.at("text").is_null());
   write_file(*scratch_ / "prompt", "hello end");
-  const json::value by_file = json_of(
-      run_ingot({"generate", model(), "--prompt-file", path("prompt"), "--max-tokens", "6",
-                 "--json"})
-          .out);
+  const json::value by_file = json_of(run_ingot({"generate", model(), "--prompt-file",
+                                                 path("prompt"), "--max-tokens", "6", "--json"})
+                                          .out);
   EXPECT_EQ(by_file.at("token_ids"), result.at("token_ids"));
   const Outcome empty = run_ingot({"generate", model(), "--prompt", ""});
   EXPECT_EQ(empty.status, 2);
@@ -210,9 +209,9 @@ TEST_F(Text, ChatTakesMessagesInManyForms) {
   const Outcome once = run_ingot({"chat", model(), "hello", "--max-tokens", "3", "--json"});
   ASSERT_EQ(once.status, 0) << once.err;
   EXPECT_EQ(json_of(once.out).at("usage").at("prompt_tokens"), 6);
-  const Outcome lines = run_ingot(
-      {"chat", model(), "--max-tokens", "3", "--json"},
-      {.in = "\"\"\"he\nhe\"\"\"\r\n/tokens\n   \nhe\\\nhe\n/reset\nhello\r\n"});
+  const Outcome lines =
+      run_ingot({"chat", model(), "--max-tokens", "3", "--json"},
+                {.in = "\"\"\"he\nhe\"\"\"\r\n/tokens\n   \nhe\\\nhe\n/reset\nhello\r\n"});
   ASSERT_EQ(lines.status, 0) << lines.err;
   EXPECT_EQ(std::ranges::count(lines.out, '\n'), 3) << "nothing but JSON: " << lines.out;
   EXPECT_EQ(json_of(lines.out.substr(0, lines.out.find('\n'))).at("usage").at("prompt_tokens"), 8);
@@ -274,8 +273,9 @@ TEST_F(Text, ControlCStopsTheAnswerAndNotTheProgram) {
 TEST_F(Text, InspectComparesTextWithModel) {
   const Outcome outcome = run_ingot({"inspect", model()});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  for (const char* words : {"byte-level BPE, 277 ids, 17 of them added tokens", "enable_thinking",
-                            "11 of the model's 288 ids stand for no token"}) {
+  for (const char* words :
+       {"byte-level BPE, 277 ids, 17 of them added tokens", "template    knows enable_thinking",
+        "11 of the model's 288 ids stand for no token"}) {
     EXPECT_TRUE(outcome.out.contains(words)) << words << "\n" << outcome.out;
   }
   const Outcome bare = run_ingot({"inspect", model_without("tokenizer.json")});
