@@ -193,7 +193,11 @@ constexpr std::string_view kSwitches[] = {"tools",    "documents",        "enabl
                                           "thinking", "reasoning_effort", "clear_thinking"};
 
 void print_text_files(const Subject& subject) {
-  if (!subject.text) return;
+  if (!subject.plan) return;
+  if (!subject.text) {
+    fmt::print("  tokenizer   none that can be read; chat and --prompt need tokenizer.json\n");
+    return;
+  }
   const text::Tokenizer& tokenizer = subject.text->tokenizer;
   fmt::print("  tokenizer   byte-level BPE, {} ids, {} of them added tokens\n",
              grouped(tokenizer.vocabulary_size()), tokenizer.added_tokens().size());
