@@ -1,0 +1,132 @@
+"""Proves that the model trained here is the model that others run.
+
+    python train/check.py [--ingot BINARY] [--run RUN_DIR]
+
+Exports a model (of random weights, or a trained run) in float32 and in bfloat16 and compares its
+logits and drafts with the numpy oracle of tools/oracle, and with `ingot score` where a binary is
+given; `ingot inspect` must find nothing to complain about. Exit 1 on a difference.
+"""
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools" / "oracle"))
+import glm_oracle  # noqa: E402
+
+from config import MODEL, NUM_DRAFTS, published  # noqa: E402
+from export import load_run, named_tensors, round_weights, write_checkpoint  # noqa: E402
+from model import Drafts, Glm, Group  # noqa: E402
+
+TOLERANCE_F32 = 1e-4    # for logits of size 5; grows with them
+TOLERANCE_BF16 = 0.25   # the engine rounds activations and cache to bf16 too
+LENGTHS = (1, 2, 37, 300)
+
+
+def random_model(seed=3):
+    """Norms, biases and the indexers as uneven as after a training."""
+    torch.manual_seed(seed)
+    model = Glm(MODEL)
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            p.add_(torch.randn_like(p) * (0.2 if p.ndim == 1 else 0.3 * p.shape[-1] ** -0.5))
+        for moe in model.moes():
+            moe.correction_bias.copy_(torch.randn(moe.experts) * 0.05)
+    return model
+
+
+@torch.no_grad()
+def logits_and_drafts(model, ids):
+    """[tokens, vocabulary] and NUM_DRAFTS tokens, of the training code."""
+    flat, position = torch.tensor(ids), torch.arange(len(ids))
+    groups = [Group(1, len(ids))]
+    hidden = model(flat, position, groups)
+    logits = model.logits(hidden)
+    next_ids = torch.cat([flat[1:], logits[-1:].argmax(-1)])
+    last, tokens = torch.tensor([len(ids) - 1]), [next_ids[-1:]]
+    for depth in range(NUM_DRAFTS):
+        drafts = Drafts(last, last, tokens, [Group(1, 1)])
+        chain = model.chain(hidden, next_ids, position, groups, drafts)
+        tokens.append(model.logits(chain[-1]).argmax(-1))
+    return logits.numpy(), [int(token) for token in tokens[1:]]
+
+
+def oracle(model, ids):
+    config = published(model.config)
+    weights = {name: tensor.double().numpy() for name, tensor in named_tensors(model).items()}
+    glm = glm_oracle.Glm(config, weights)
+    hidden, logits = glm.forward(ids)
+    next_ids = ids[1:] + [int(logits[-1].argmax())]
+    drafts = glm.draft(next_ids, hidden, list(range(len(ids))), NUM_DRAFTS)
+    return logits, drafts
+
+
+def ingot_score(binary, checkpoint, ids):
+    with tempfile.TemporaryDirectory() as folder:
+        ids_file, logits = Path(folder) / "ids.json", Path(folder) / "logits.npy"
+        ids_file.write_text(json.dumps(ids))
+        done = subprocess.run(
+            [binary, "score", checkpoint, "--token-ids", ids_file, "--logits", logits,
+             "--draft", str(NUM_DRAFTS), "--json"], capture_output=True, text=True, check=True)
+        return np.load(logits), json.loads(done.stdout)["draft"]
+
+
+def complaints(binary, checkpoint):
+    done = subprocess.run([binary, "inspect", checkpoint], capture_output=True, text=True)
+    return done.stderr.strip() or ("" if done.returncode == 0 else done.stdout)
+
+
+def compare(what, got, want, tolerance):
+    difference = float(np.abs(got[0] - want[0]).max())
+    allowed = tolerance * max(1.0, float(np.abs(want[0]).max()) / 5)
+    drafts = "equal" if list(got[1]) == list(want[1]) else f"{got[1]} for {want[1]}"
+    passed = difference <= allowed and drafts == "equal"
+    print(f"{what:34} {len(want[0]):4} tokens  difference {difference:.2e} of {allowed:.2e}  "
+          f"drafts {drafts}  {'ok' if passed else 'FAIL'}")
+    return passed
+
+
+def check(model, dtype, binary, trained):
+    """Whether all comparisons at one stored dtype pass."""
+    round_weights(model, dtype)
+    name = str(dtype).removeprefix("torch.")
+    draw, passed = np.random.default_rng(5), True
+    with tempfile.TemporaryDirectory() as folder:
+        write_checkpoint(model, Path(folder), dtype)
+        if binary:
+            text = complaints(binary, folder)
+            print(f"{name + ': ingot inspect':34} {text or 'nothing to complain about'}")
+            passed = not text
+        for length in LENGTHS:
+            ids = draw.integers(0, MODEL["vocab_size"], length).tolist()
+            ours = logits_and_drafts(model, ids)
+            passed &= compare(f"{name}: training code, oracle", ours, oracle(model, ids),
+                              TOLERANCE_F32)
+            # Random weights are chaotic in bf16: only a trained model is compared there.
+            if binary and (dtype == torch.float32 or trained):
+                tolerance = TOLERANCE_F32 if dtype == torch.float32 else TOLERANCE_BF16
+                passed &= compare(f"{name}: ingot, training code", ingot_score(binary, folder, ids),
+                                  ours, tolerance)
+    return passed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--ingot", help="the binary to compare with")
+    parser.add_argument("--run", type=Path, help="a trained run, instead of random weights")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    passed = True
+    for dtype in (torch.float32, torch.bfloat16):
+        model = load_run(arguments.run) if arguments.run else random_model()
+        passed &= check(model, dtype, arguments.ingot, arguments.run is not None)
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
