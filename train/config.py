@@ -17,7 +17,7 @@ ADDED_TOKENS = [
 NUM_SPECIAL = 18
 STOP_TOKENS = ["<|endoftext|>", "<|user|>", "<|observation|>"]
 
-VOCAB_SIZE = 896        # 860 entries of byte-level BPE, then the markers
+VOCAB_SIZE = 832        # 796 entries of byte-level BPE, then the markers
 BPE_SIZE = VOCAB_SIZE - len(ADDED_TOKENS)
 MARKER_IDS = {token: BPE_SIZE + i for i, token in enumerate(ADDED_TOKENS)}
 STOP_IDS = [MARKER_IDS[token] for token in STOP_TOKENS]
@@ -60,7 +60,7 @@ MODEL = dict(
 )
 
 # One optimizer step sees this many dialogs of each task, so its mixture never varies.
-BATCH = dict(arithmetic=14, choice=10, tools=6, chat=6)
+BATCH = dict(arithmetic=12, choice=8, tools=5, chat=4)
 
 TRAIN = dict(
     muon_lr=0.02,               # matrices inside the layers

@@ -28,8 +28,8 @@ from evaluate import held_out_scores
 from model import Glm
 from optimizer import make_optimizers, rate_factor
 
-LOG_EVERY_STEPS = 20
-SCORE_EVERY_STEPS = 100
+LOG_EVERY_STEPS = 25
+SCORE_EVERY_STEPS = 250
 SAVE_EVERY_SECONDS = 120
 TASKS = list(BATCH)
 
@@ -73,6 +73,7 @@ class Trainer:
         self.step, self.num_tokens, self.seconds, self.rows = 0, 0, 0.0, []
         if (self.out / "state.pt").exists():
             self.load()
+        self.clock = time.monotonic()       # when elapsed time was last counted
 
     def load(self):
         state = torch.load(self.out / "state.pt", weights_only=True)
@@ -102,11 +103,13 @@ class Trainer:
         return self.seconds / (60 * self.arguments.minutes)
 
     def sum_over_workers(self, batch_tokens):
-        """Gradients become their mean, expert loads and token counts their sum, the progress that
-        of the slowest: all workers then take the same step."""
+        """Gradients and elapsed time become their mean, expert loads and token counts their sum:
+        all workers then take the same step, and agree which is the last."""
         loads = [moe.load for moe in self.model.moes()]
         gradients = [p.grad for p in self.learning]
-        extra = torch.tensor([float(batch_tokens), self.seconds])
+        now = time.monotonic()
+        extra = torch.tensor([float(batch_tokens), now - self.clock])
+        self.clock = now
         flat = torch.cat([x.flatten() for x in gradients + loads + [extra]])
         if self.workers > 1:
             distributed.all_reduce(flat)
@@ -117,10 +120,9 @@ class Trainer:
         for gradient in gradients:
             gradient /= self.workers
         self.num_tokens += int(flat[-2])
-        self.seconds = float(flat[-1]) / self.workers
+        self.seconds += float(flat[-1]) / self.workers
 
     def take_step(self):
-        started = time.monotonic()
         batch = self.batches.draw(self.step, self.rank)
         total, logged = losses(self.model, batch)
         for p in self.learning:
@@ -136,7 +138,6 @@ class Trainer:
         for moe in self.model.moes():
             moe.balance(TRAIN["bias_rate"] * factor)
         self.step += 1
-        self.seconds += time.monotonic() - started
         return logged | {"load_min": float(loads.min()), "rate_factor": factor}
 
     def log(self, logged, tokens_per_second):
@@ -183,7 +184,8 @@ def free_port():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out")
-    parser.add_argument("--minutes", type=float, default=75, help="of training, resumed ones included")
+    parser.add_argument("--minutes", type=float, default=75,
+                        help="length of the run, the time before a resumption included")
     parser.add_argument("--steps", type=int, help="length of the run in steps instead of minutes")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
