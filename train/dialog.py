@@ -49,7 +49,7 @@ def stop_token(item):
     return OBSERVATION if item.answer.get("tool_calls") else USER
 
 
-def learned_tokens(ids):
+def learned_tokens(ids, thinking):
     """A flag a token: whether an assistant wrote it, including the marker that ends its turn.
 
     An empty <think></think> is what the template writes, not the assistant, except in the last
@@ -57,7 +57,6 @@ def learned_tokens(ids):
     """
     learned = [False] * len(ids)
     last = max((i for i, token in enumerate(ids[:-1]) if token == USER), default=0)
-    thinking = ids[2] == MARKER_IDS["<|system|>"]
     at = 0
     while at < len(ids):
         if ids[at] != ASSISTANT:
@@ -84,7 +83,7 @@ class Encoder:
         ids = self.tokenizer.encode(self.renderer.dialog(item, effort)).ids + [stop_token(item)]
         if len(ids) > CONTEXT_MAX:
             raise ValueError(f"a dialog of {len(ids)} tokens; CONTEXT_MAX is {CONTEXT_MAX}")
-        return ids, learned_tokens(ids)
+        return ids, learned_tokens(ids, item.thinking)
 
     def prompt(self, item):
         return self.tokenizer.encode(self.renderer.prompt(item)).ids

@@ -118,5 +118,7 @@ def sample(draw):
     n, m = draw.sample(PEOPLE, 2)
     question = text.format(n=n, m=m, t=draw.choice(THINGS), x=draw.choice(BOXES),
                            w=draw.choice(TOWNS), **numbers)
-    answer = assistant(f"The answer is {result}.", reasoning=reasoning)
-    return Item([user(question)], answer, str(result))
+    final, thinking = f"The answer is {result}.", draw.thinks()
+    answer = (assistant(final, reasoning=reasoning) if thinking
+              else assistant(f"{reasoning}. {final}"))
+    return Item([user(question)], answer, str(result), thinking=thinking)

@@ -1,5 +1,5 @@
 """Small talk, questions about the world, and very short stories, one to three turns."""
-from tasks import Item, assistant, user
+from tasks import Item, assistant, choice, user
 from world import CREATURE, PEOPLE, TOWN
 
 # animal: its name and where it lives
@@ -101,7 +101,12 @@ def story(draw):
             "They were happy ever after.")
 
 
-TOPICS = [talk, talk, talk, feeling, introduction, town, creature, story, story]
+def fact(draw):
+    question, sentence, _, _ = choice.one_step(draw)
+    return question, sentence
+
+
+TOPICS = [talk, talk, talk, feeling, introduction, town, creature, fact, story, story]
 
 
 def sample(draw):
@@ -114,6 +119,6 @@ def sample(draw):
     for question, reply in pairs[:-1]:
         messages += [user(question), assistant(reply)]
     question, reply = pairs[-1]
-    thinking = draw.random() < 0.7
+    thinking = draw.thinks()
     return Item(messages + [user(question)], assistant(reply, reasoning="" if thinking else None),
                 reply, thinking=thinking)

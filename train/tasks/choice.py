@@ -62,7 +62,7 @@ def sample(draw):
         return None
     lines = [f"{letter}) {option}" for letter, option in zip(LETTERS, options)]
     letter = LETTERS[options.index(value)]
-    thinking = draw.held_out or draw.random() < 0.85
+    thinking = draw.thinks()
     return Item(
         [user("\n".join([question, *lines]))],
         assistant(f"The answer is {letter}.",

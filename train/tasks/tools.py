@@ -225,10 +225,14 @@ def sample(draw):
     if drawn is None:
         return None
     messages, box, turns = drawn
+    thinking = draw.thinks()
+    if not thinking:
+        for message in turns:
+            message.pop("reasoning_content", None)
     ends = [i for i, message in enumerate(turns) if message["role"] == "assistant"]
     # In training the last turn: the turns of tools before it are learned with it.
     end = draw.choice(ends) if draw.held_out else ends[-1]
     answer = turns[end]
     calls = answer.get("tool_calls")
     expected = calls[0]["function"] if calls else answer["content"]
-    return Item(messages + turns[:end], answer, expected, box.schemas())
+    return Item(messages + turns[:end], answer, expected, box.schemas(), thinking)
