@@ -4,8 +4,8 @@
 
 Exports a model (of random weights, or a trained run) in float32 and in bfloat16 and compares its
 logits and drafts with the numpy oracle of tools/oracle, and with `ingot score` in float32 where a
-binary is given; `ingot inspect` must find nothing to complain about. For a trained run also says how
-much Ingot's default, bfloat16 activations and cache, changes on held-out dialogs. Exit 1 on a
+binary is given; `ingot inspect` must find nothing to complain about. For a trained run also says
+how much Ingot's default, bfloat16 activations and cache, changes on held-out dialogs. Exit 1 on a
 difference.
 """
 import argparse
@@ -77,9 +77,9 @@ def ingot_score(binary, checkpoint, ids, options):
     with tempfile.TemporaryDirectory() as folder:
         ids_file, logits = Path(folder) / "ids.json", Path(folder) / "logits.npy"
         ids_file.write_text(json.dumps(ids))
-        done = subprocess.run(
-            [binary, "score", checkpoint, "--token-ids", ids_file, "--logits", logits,
-             "--draft", str(NUM_DRAFTS), "--json", *options], capture_output=True, text=True, check=True)
+        command = [binary, "score", checkpoint, "--token-ids", ids_file, "--logits", logits,
+                   "--draft", str(NUM_DRAFTS), "--json", *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
         return np.load(logits), json.loads(done.stdout)["draft"]
 
 

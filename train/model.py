@@ -1,8 +1,8 @@
 """glm_moe_dsa in plain torch, for training on a CPU in float32.
 
-Rows of several dialogs are one flat matrix [rows, hidden] in all linear layers; only attention looks
-at the dialogs, group by group. Contexts never exceed index_topk, where an indexer
-selects every position: its tensors exist and are exported, but no gradient reaches them.
+Rows of several dialogs are one flat matrix [rows, hidden] in all linear layers; only attention
+looks at the dialogs, group by group. Contexts never exceed index_topk, where an indexer selects
+every position: its tensors exist and are exported, but no gradient reaches them.
 """
 from dataclasses import dataclass
 

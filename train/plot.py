@@ -50,8 +50,9 @@ def panel(title, curves, logarithmic, top, tokens_max):
 
     out = [f'<text x="{LEFT}" y="{top + 20}" font-weight="bold">{title}</text>']
     for value in ticks(low, high, logarithmic):
-        out.append(f'<path d="M{LEFT} {y(value):.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>'
-                   f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:g}</text>')
+        at = y(value)
+        out.append(f'<path d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>'
+                   f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{value:g}</text>')
     for value in ticks(0, tokens_max, False):
         out.append(f'<text x="{x(value):.1f}" y="{top + HEIGHT - BOTTOM + 18}" '
                    f'text-anchor="middle">{value:g} M tokens</text>')

@@ -2,8 +2,8 @@
 
     python train/train.py OUT_DIR --minutes 75 --workers 2
 
-Resumes from OUT_DIR/state.pt where it exists: the same command goes on after a kill. Writes
-OUT_DIR/{tokenizer.json, chat_template.jinja, curves.csv, state.pt}; export.py makes a model of them.
+Resumes from OUT_DIR/state.pt where it exists: the same command goes on after a kill. Writes the
+tokenizer's files, curves.csv and state.pt to OUT_DIR, of which export.py makes a model.
 Each worker is a process with one thread that takes its share of every batch.
 """
 import argparse

@@ -6,8 +6,8 @@ two digits, a carry and the table of products: 47+38: 7+8=15, 4+3+1=8, 85.
 from tasks import Item, assistant, user
 from world import PEOPLE, TOWNS
 
-THINGS = ["apples", "coins", "books", "eggs", "stones", "cards", "pears", "nuts", "shells", "stamps",
-          "cakes", "keys"]
+THINGS = ["apples", "coins", "books", "eggs", "stones", "cards", "pears", "nuts", "shells",
+          "stamps", "cakes", "keys"]
 BOXES = ["bags", "boxes", "baskets", "rows", "shelves", "jars"]
 
 

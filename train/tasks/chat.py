@@ -54,7 +54,8 @@ def talk(draw):
 
 def feeling(draw):
     word = draw.choice(list(FEELINGS))
-    return draw.choice([f"I am {word}.", f"I feel {word} today.", f"I am so {word}."]), FEELINGS[word]
+    said = draw.choice([f"I am {word}.", f"I feel {word} today.", f"I am so {word}."])
+    return said, FEELINGS[word]
 
 
 def introduction(draw):
@@ -66,7 +67,8 @@ def introduction(draw):
 def town(draw):
     name = draw.choice(list(TOWN))
     facts = TOWN[name]
-    return (draw.choice([f"Tell me about {name}.", f"What is {name} like?", f"Do you know {name}?"]),
+    asked = draw.choice([f"Tell me about {name}.", f"What is {name} like?", f"Do you know {name}?"])
+    return (asked,
             f"{name} is a town on the river {facts['river']}. It is known for {facts['goods']}. "
             f"The mayor is {facts['mayor']} and the flag is {facts['color']}.")
 
@@ -93,8 +95,8 @@ def story(draw):
     else:
         request = draw.choice(["Tell me a story about {an} {a} and a lost {t}.",
                                "I want to hear of {an} {a} and a lost {t}."])
-        middle = (f"One day a {friend} came to the {place} and cried. It had lost a {treasure}, and "
-                  f"{name} looked for it until night.")
+        middle = (f"One day a {friend} came to the {place} and cried. It had lost a {treasure}, "
+                  f"and {name} looked for it until night.")
     return (request.format(an=article, a=animal, t=treasure),
             f"Once there was {article} {animal} called {name} who lived by a {place}. {middle} "
             f"{name} gave the {treasure} to the {friend}, and they became good friends. "

@@ -109,8 +109,10 @@ def _single_call(draw, kind, text, values, observation, reply, policy="", refusa
 
 def weather(draw):
     town, day, sky = draw.choice(TOWNS), draw.choice(DAYS), draw.choice(SKIES)
-    text = draw.choice([f"What is the weather in {town} {day}?", f"How is the weather in {town} {day}?",
-                        f"Will it be {sky} in {town} {day}?", f"Tell me the weather in {town} {day}."])
+    text = draw.choice([f"What is the weather in {town} {day}?",
+                        f"How is the weather in {town} {day}?",
+                        f"Will it be {draw.choice(SKIES)} in {town} {day}?",
+                        f"Tell me the weather in {town} {day}."])
     degrees = draw.randint(2, 39)
     return _single_call(draw, "weather", text, dict(town=town, day=day.removeprefix("on ")),
                         dict(sky=sky, degrees=degrees),
