@@ -171,7 +171,7 @@ def round_to_mxfp4(weight):
     exponent of the largest magnitude, which is first rounded up from a mantissa of 1.75 on."""
     blocks = weight.unflatten(-1, (-1, MXFP4_BLOCK))
     largest = blocks.abs().amax(-1, keepdim=True).contiguous()
-    exponent = ((largest.view(torch.int32) + (1 << 21)) >> 23) - 127 - 2
+    exponent = (((largest.view(torch.int32) + (1 << 21)) >> 23) - 127 - 2).clamp(min=-127)
     scaled = (blocks.abs() * torch.exp2(-exponent.float())).clamp(max=6)
     spacing = 0.5 + 0.5 * (scaled >= 2) + (scaled >= 4)
     rounded = torch.round(scaled / spacing) * spacing * torch.exp2(exponent.float())
