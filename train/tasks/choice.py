@@ -1,0 +1,70 @@
+"""Questions with four options about the towns and creatures of the world, one or two facts deep."""
+from tasks import Item, assistant, user
+from world import COLORS, CREATURE, FOODS, GOODS, HOMES, PEOPLE, RIVERS, TOWN
+
+LETTERS = "ABCD"
+
+# relation -> (all values, questions, the fact as a sentence)
+TOWN_RELATIONS = {
+    "river": (RIVERS, ["Which river flows through {s}?", "On which river does {s} lie?",
+                       "What is the river of {s} called?"],
+              "The river of {s} is {v}."),
+    "mayor": (PEOPLE, ["Who is the mayor of {s}?", "What is the name of the mayor of {s}?",
+                       "Who leads the town of {s}?"],
+              "The mayor of {s} is {v}."),
+    "goods": (GOODS, ["What is {s} known for?", "What do people make in {s}?",
+                      "For which goods is {s} famous?"],
+              "{s} is known for {v}."),
+    "color": (COLORS, ["What color is the flag of {s}?", "Which color does the flag of {s} have?"],
+              "The flag of {s} is {v}."),
+}
+CREATURE_RELATIONS = {
+    "food": (FOODS, ["What does a {s} eat?", "What is the food of a {s}?"], "A {s} eats {v}."),
+    "home": (HOMES, ["Where does a {s} live?", "Where can you find a {s}?"], "A {s} lives in {v}."),
+    "color": (COLORS, ["What color is a {s}?", "Which color does a {s} have?"], "A {s} is {v}."),
+}
+# A town named by another of its facts, and that fact as a sentence.
+DESCRIPTIONS = {
+    "goods": ("the town known for {v}", "{s} is known for {v}."),
+    "river": ("the town on the river {v}", "The river of {s} is {v}."),
+    "mayor": ("the town of mayor {v}", "The mayor of {s} is {v}."),
+}
+
+
+def one_step(draw):
+    """(question, reasoning, right value, all values)"""
+    facts, relations = draw.choice([(TOWN, TOWN_RELATIONS), (CREATURE, CREATURE_RELATIONS)])
+    subject, relation = draw.choice(list(facts)), draw.choice(list(relations))
+    values, questions, sentence = relations[relation]
+    value = facts[subject][relation]
+    return (draw.choice(questions).format(s=subject), sentence.format(s=subject, v=value), value,
+            values)
+
+
+def two_steps(draw):
+    town = draw.choice(list(TOWN))
+    known, relation = draw.sample(list(DESCRIPTIONS), 2)
+    relation = draw.choice([relation, "color"])
+    description, first = DESCRIPTIONS[known]
+    values, questions, second = TOWN_RELATIONS[relation]
+    value = TOWN[town][relation]
+    question = questions[0].format(s=description.format(v=TOWN[town][known]))
+    reasoning = " ".join([first.format(s=town, v=TOWN[town][known]),
+                          second.format(s=town, v=value)])
+    return question, reasoning, value, values
+
+
+def sample(draw):
+    question, reasoning, value, values = (one_step if draw.random() < 0.65 else two_steps)(draw)
+    options = draw.sample([other for other in values if other != value], 3)
+    options.insert(draw.randrange(4), value)
+    if not draw.in_split("choice", question, options):
+        return None
+    lines = [f"{letter}) {option}" for letter, option in zip(LETTERS, options)]
+    letter = LETTERS[options.index(value)]
+    thinking = draw.thinks()
+    return Item(
+        [user("\n".join([question, *lines]))],
+        assistant(f"The answer is {letter}.",
+                  reasoning=f"{reasoning} That is option {letter}." if thinking else None),
+        letter, thinking=thinking)
