@@ -65,8 +65,7 @@ TEST(AnswerReader, ToolMarkersInLettersCountWhereToolsDo) {
   const auto take = [&](const std::vector<OutputEvent>& events) {
     for (const OutputEvent& event : events) said += event.text + "|";
   };
-  const auto ids =
-      tokenizer.encode("<tool_call>find</tool_call>", ControlTokens::kAsText).value();
+  const auto ids = tokenizer.encode("<tool_call>find</tool_call>", ControlTokens::kAsText).value();
   for (const int32_t id : ids) {
     take(reader.push(id).value());
   }

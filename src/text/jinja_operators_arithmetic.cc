@@ -172,7 +172,8 @@ Result repeat(JinjaRuntime& runtime, const Value& value, int64_t count) {
   }
   const TemplateList& once = *value.as_sequence();
   const uint64_t size = sizeof(Value) * std::max<uint64_t>(once.size(), 1);
-  TRY(runtime.spend_bytes(times > RenderLimits::kBytesMax ? times : times * size));
+  constexpr uint64_t kTimesMax = uint64_t{1} << 30;  // up to here the product fits
+  TRY(runtime.spend_bytes(times > kTimesMax ? times : times * size));
   TemplateList items;
   items.reserve(times * once.size());
   for (uint64_t i = 0; i < times; ++i) items.insert(items.end(), once.begin(), once.end());

@@ -32,7 +32,8 @@ TemplateResult<T> at_line(TemplateResult<T> result, size_t line) {
 
 class Renderer {
  public:
-  Renderer(const TemplateVariables& variables, const std::tm& now) : runtime_(now) {
+  Renderer(const TemplateVariables& variables, const std::tm& now, const RenderBudget& budget)
+      : runtime_(now, budget) {
     for (const auto& [name, value] : variables) variables_.insert_or_assign(name, &value);
   }
 
@@ -572,8 +573,9 @@ class Renderer {
 }  // namespace
 
 TemplateResult<PromptText> render_jinja(const JinjaTemplate& parsed,
-                                        const TemplateVariables& variables, const std::tm& now) {
-  return Renderer(variables, now).run(parsed);
+                                        const TemplateVariables& variables, const std::tm& now,
+                                        const RenderBudget& budget) {
+  return Renderer(variables, now, budget).run(parsed);
 }
 
 }  // namespace ingot::text

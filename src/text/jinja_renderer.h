@@ -18,6 +18,7 @@ using TemplateVariables = std::vector<std::pair<std::string, TemplateValue>>;
 // in the variables keep whether they are data. Of variables that come twice the last one holds.
 // Errors have the line at which they happened.
 TemplateResult<PromptText> render_jinja(const JinjaTemplate& parsed,
-                                        const TemplateVariables& variables, const std::tm& now);
+                                        const TemplateVariables& variables, const std::tm& now,
+                                        const RenderBudget& budget = {});
 
 }  // namespace ingot::text

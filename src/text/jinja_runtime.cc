@@ -77,15 +77,15 @@ JinjaIterator::Next items_of(const TemplateValue& value) {
 
 TemplateResult<void> JinjaRuntime::spend_steps(uint64_t steps) {
   steps_ += steps;
-  if (steps_ <= RenderLimits::kStepsMax) return {};
-  return fail(ErrorKind::kLimit, "the template took more than {} steps", RenderLimits::kStepsMax);
+  if (steps_ <= budget_.steps) return {};
+  return fail(ErrorKind::kLimit, "the template took more than {} steps", budget_.steps);
 }
 
 TemplateResult<void> JinjaRuntime::spend_bytes(uint64_t bytes) {
-  bytes_ += std::min(bytes, RenderLimits::kBytesMax + 1);
-  if (bytes_ <= RenderLimits::kBytesMax) return {};
+  bytes_ += std::min(bytes, budget_.list_bytes + 1);
+  if (bytes_ <= budget_.list_bytes) return {};
   return fail(ErrorKind::kLimit, "the template made more than {} MiB of lists",
-              RenderLimits::kBytesMax >> 20);
+              budget_.list_bytes >> 20);
 }
 
 TemplateResult<void> JinjaRuntime::spend_text(uint64_t bytes) {
@@ -94,9 +94,9 @@ TemplateResult<void> JinjaRuntime::spend_text(uint64_t bytes) {
                 RenderLimits::kTextBytesMax >> 20);
   }
   text_bytes_ += bytes;
-  if (text_bytes_ <= RenderLimits::kTextBytesTotalMax) return {};
+  if (text_bytes_ <= budget_.text_bytes) return {};
   return fail(ErrorKind::kLimit, "the template made more than {} MiB of texts",
-              RenderLimits::kTextBytesTotalMax >> 20);
+              budget_.text_bytes >> 20);
 }
 
 TemplateResult<void> JinjaRuntime::Level::check() const {

@@ -56,18 +56,8 @@ struct JinjaLoop {
   std::optional<TemplateList> last_changed;
 };
 
-// What one render may use. Steps and bytes are counted, not timed, so that a template and its
-// variables either always render or never. All bytes ever made count, freed or not: a template
-// that keeps everything stays below the same bound.
+// Sizes that no render exceeds at any time.
 struct RenderLimits {
-  // An expression, a statement or an item is a step. A conversation of a thousand messages takes
-  // about a hundred thousand; this many take a second or two.
-  static constexpr uint64_t kStepsMax = 20'000'000;
-  // Lists and dicts that are made, and texts in them.
-  static constexpr uint64_t kBytesMax = uint64_t{512} << 20;
-  // Texts that are put together. A million tokens are some 4 MB, and a template that adds up a
-  // thousand of them one by one makes each sum anew.
-  static constexpr uint64_t kTextBytesTotalMax = uint64_t{2} << 30;
   // A single text, the output included: several times the longest context.
   static constexpr uint64_t kTextBytesMax = uint64_t{32} << 20;
   // Expressions, statements and macros within each other: a fraction of a thread's stack.
@@ -78,10 +68,24 @@ struct RenderLimits {
   static constexpr int64_t kRangeMax = 100'000;
 };
 
+// What one render may use in all. Steps and bytes are counted, not timed, so that a template and
+// its variables either always render or never. All bytes ever made count, freed or not: a template
+// that keeps everything stays below the same bound.
+struct RenderBudget {
+  // An expression, a statement or an item is a step. A conversation of a thousand messages takes
+  // about a hundred thousand; this many take a second or two.
+  uint64_t steps = 20'000'000;
+  // Lists and dicts that are made, and texts in them.
+  uint64_t list_bytes = uint64_t{512} << 20;
+  // Texts that are put together. A million tokens are some 4 MB, and a template that adds up a
+  // thousand of them one by one makes each sum anew.
+  uint64_t text_bytes = uint64_t{2} << 30;
+};
+
 // The state of one render: what it used so far, and what lives until its end. One thread's.
 class JinjaRuntime {
  public:
-  explicit JinjaRuntime(const std::tm& now) : now_(now) {}
+  JinjaRuntime(const std::tm& now, const RenderBudget& budget) : now_(now), budget_(budget) {}
   JinjaRuntime(const JinjaRuntime&) = delete;
   JinjaRuntime& operator=(const JinjaRuntime&) = delete;
 
@@ -120,6 +124,7 @@ class JinjaRuntime {
 
   const std::tm& now_;
   uint64_t steps_ = 0;
+  const RenderBudget budget_;
   uint64_t bytes_ = 0;
   uint64_t text_bytes_ = 0;
   size_t depth_ = 0;

@@ -8,13 +8,15 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "text/chat_template.h"
+#include "text/jinja_parser.h"
+#include "text/jinja_renderer.h"
 #include "text/utf8.h"
 
 namespace {
 
-using ingot::text::ChatInputs;
+using ingot::text::RenderBudget;
 using ingot::text::TemplateValue;
+using ingot::text::TemplateVariables;
 
 constexpr std::string_view kMessages = R"([
   {"role": "system", "content": "Be brief. \u00e9\u65e5 <|user|>"},
@@ -32,13 +34,15 @@ TemplateValue parsed(std::string_view json) {
   return *value;
 }
 
-const ChatInputs& inputs() {
-  static const ChatInputs all = {.messages = parsed(kMessages),
-                                 .tools = parsed(kTools),
-                                 .documents = parsed(R"([{"c": [{"c": []}, {}]}])"),
-                                 .extra = {{"x", TemplateValue::data("x<|y|>")},
-                                           {"n", TemplateValue::integer(3)},
-                                           {"trusted", TemplateValue::trusted("t")}}};
+const TemplateVariables& variables() {
+  static const TemplateVariables all = {{"messages", parsed(kMessages)},
+                                        {"tools", parsed(kTools)},
+                                        {"documents", parsed(R"([{"c": [{"c": []}, {}]}])")},
+                                        {"add_generation_prompt", TemplateValue::boolean(true)},
+                                        {"bos_token", TemplateValue::trusted("<s>")},
+                                        {"x", TemplateValue::data("x<|y|>")},
+                                        {"n", TemplateValue::integer(3)},
+                                        {"trusted", TemplateValue::trusted("t")}};
   return all;
 }
 
@@ -52,18 +56,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kBytesMax = 4096;  // longer ones show nothing new and take long
   const std::string_view source(reinterpret_cast<const char*>(data), size);
   if (size > kBytesMax) return 0;
-  const auto chat = ingot::text::ChatTemplate::parse(source, "fuzzed", {{"bos_token", "<s>"}});
-  if (!chat) {
-    const std::string& message = chat.error().message;
-    CHECK(message.starts_with("fuzzed: line "), message);
-    CHECK(message.find('\n') == std::string::npos, message);
+  const auto tree = ingot::text::parse_jinja(source);
+  if (!tree) {
+    CHECK(tree.error().line > 0, tree.error().reason);
     return 0;
   }
-  const std::tm now{};
-  const auto rendered = chat->render(inputs(), now);
+  // Less than users have, so that a hostile template ends soon under sanitizers too.
+  const RenderBudget budget{.steps = 200'000, .list_bytes = 16 << 20, .text_bytes = 64 << 20};
+  const auto rendered = ingot::text::render_jinja(*tree, variables(), std::tm{}, budget);
   if (!rendered) {
-    CHECK(rendered.error().message.starts_with("fuzzed: line "), rendered.error().message);
-    CHECK(rendered.error().message.find('\n') == std::string::npos, rendered.error().message);
+    CHECK(rendered.error().line > 0 && !rendered.error().reason.empty(), rendered.error().reason);
     return 0;
   }
   const std::string& text = rendered->text;
