@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
 #include <sys/wait.h>
@@ -27,6 +28,12 @@ size_t count_of(std::string_view text, std::string_view part) {
 }
 
 }  // namespace
+
+bool Terminal::available() {
+  const int descriptor = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (descriptor >= 0) ::close(descriptor);
+  return descriptor >= 0;
+}
 
 Terminal::Terminal(const std::vector<std::string>& arguments) {
   child_ = ::forkpty(&descriptor_, nullptr, nullptr, nullptr);

@@ -11,6 +11,10 @@ namespace ingot::endtoend {
 // `ingot ARGUMENTS` in a terminal of its own, as a person runs it.
 class Terminal {
  public:
+  // Whether this machine makes pseudo-terminals; a container may come without.
+  static bool available();
+
+  // REQUIRES: available().
   explicit Terminal(const std::vector<std::string>& arguments);
   ~Terminal();
   Terminal(const Terminal&) = delete;

@@ -233,6 +233,7 @@ TEST_F(Text, ChatNeedsATemplateThatListens) {
 }
 
 TEST_F(Text, ChatInATerminal) {
+  if (!Terminal::available()) GTEST_SKIP() << "no pseudo-terminals here; mount devpts";
   Terminal terminal({"chat", model(), "--max-tokens", "4"});
   ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
   terminal.type("grüße\n");
@@ -257,6 +258,7 @@ TEST_F(Text, ChatInATerminal) {
 }
 
 TEST_F(Text, ControlCStopsTheAnswerAndNotTheProgram) {
+  if (!Terminal::available()) GTEST_SKIP() << "no pseudo-terminals here; mount devpts";
   Terminal terminal({"chat", model(), "--max-tokens", "4000", "--temperature", "1"});
   ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
   terminal.type("go on for ever\n");
