@@ -4,9 +4,12 @@
 #include <clocale>
 #include <cstdio>
 #include <cstring>
+#include <cwchar>
 #include <iostream>
+#include <iterator>
 
 #include <histedit.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "cli/interrupt.h"
@@ -43,6 +46,36 @@ class CharacterSet {
   locale_t locale_ = nullptr;
 };
 
+// Waits for a key or for Ctrl-C, whichever came first or comes. False: Ctrl-C, or the input is
+// gone.
+bool wait_for_key() {
+  pollfd inputs[] = {{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
+                     {.fd = InterruptGuard::descriptor(), .events = POLLIN, .revents = 0}};
+  while (::poll(inputs, std::size(inputs), -1) < 0) {
+    if (errno != EINTR) return false;
+  }
+  return inputs[1].revents == 0;
+}
+
+// The editor's source of characters: 1 for one, 0 at the end of the input, -1 for none.
+int read_key(EditLine*, wchar_t* key) {
+  std::mbstate_t state{};
+  while (true) {
+    if (!wait_for_key()) {
+      errno = EINTR;
+      return -1;
+    }
+    char byte = 0;
+    const ssize_t count = ::read(STDIN_FILENO, &byte, 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return static_cast<int>(count);
+    const size_t length = std::mbrtowc(key, &byte, 1, &state);
+    if (length == static_cast<size_t>(-2)) continue;  // more of the character is to come
+    if (length == static_cast<size_t>(-1)) *key = 0xFFFD;
+    return 1;
+  }
+}
+
 }  // namespace
 
 struct LineReader::Editor {
@@ -55,6 +88,7 @@ struct LineReader::Editor {
     el_set(line, EL_CLIENTDATA, this);
     el_set(line, EL_PROMPT, prompt_of);
     el_set(line, EL_EDITOR, "emacs");
+    el_set(line, EL_GETCFN, read_key);
     el_set(line, EL_HIST, history, lines);
     bind_keys();
   }

@@ -55,6 +55,10 @@ class SyntaxChecker {
         source_, at_, pattern_, fmt::format(format, std::forward<Args>(args)...));
   }
 
+  // Of the character at a byte, 0 at the end: errors show whole characters.
+  size_t size_of_character(size_t at) const {
+    return at < pattern_.size() ? first_utf8_unit(pattern_.substr(at)).size_bytes : 0;
+  }
   bool next_is(std::string_view text) const { return pattern_.substr(at_).starts_with(text); }
   bool caseless() const { return !groups_.empty() && groups_.back().caseless; }
 
@@ -82,7 +86,8 @@ class SyntaxChecker {
       group.lookahead = true;
       at_ += 3;
     } else if (next_is("(?") || next_is("(*")) {
-      return refuse("a group that begins with {:?}", pattern_.substr(at_, 3));
+      return refuse("a group that begins with {:?}",
+                    pattern_.substr(at_, 2 + size_of_character(at_ + 2)));
     } else {
       ++at_;
     }
@@ -192,7 +197,7 @@ class SyntaxChecker {
     } else if (is_punctuation(c)) {
       character = static_cast<char32_t>(c);
     } else if (c != 's' && c != 'S' && c != 'd' && c != 'D') {
-      return refuse("{:?}", pattern_.substr(at_, 2));
+      return refuse("{:?}", pattern_.substr(at_, 1 + size_of_character(at_ + 1)));
     }
     at_ += 2;
     previous_ = 0;

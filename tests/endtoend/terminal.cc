@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -74,6 +75,19 @@ bool Terminal::wait_for(std::string_view text, size_t count) {
   while (count_of(shown_, text) < count) {
     if (!read_some()) return false;
   }
+  return true;
+}
+
+bool Terminal::wait_for_prompt(std::string_view text) {
+  while (!shown_.ends_with(text)) {
+    if (!read_some()) return false;
+  }
+  // The editor shows its prompt and then switches the terminal to single keys.
+  termios settings{};
+  do {
+    ::usleep(1000);
+    if (::tcgetattr(descriptor_, &settings) != 0) return false;
+  } while ((settings.c_lflag & ICANON) != 0);
   return true;
 }
 

@@ -24,6 +24,9 @@ class Terminal {
   // Waits until `text` has been shown `count` times altogether; false when the program ends or a
   // minute passes before.
   bool wait_for(std::string_view text, size_t count = 1);
+  // Waits until what has been shown ends with `text`, a prompt: only then is the program ready for
+  // keys, and keys that come too early may be dropped with the line that they interrupt.
+  bool wait_for_prompt(std::string_view text = "> ");
   // Waits for the end of the program and gives its exit status, -1 when a signal ended it.
   int wait_for_end();
 

@@ -235,24 +235,18 @@ TEST_F(Text, ChatNeedsATemplateThatListens) {
 TEST_F(Text, ChatInATerminal) {
   if (!Terminal::available()) GTEST_SKIP() << "no pseudo-terminals here; mount devpts";
   Terminal terminal({"chat", model(), "--max-tokens", "4"});
-  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
-  terminal.type("grüße\n");
-  ASSERT_TRUE(terminal.wait_for("finished: length")) << terminal.shown();
+  const auto type_and_wait = [&](std::string_view keys, std::string_view text, size_t count = 1) {
+    ASSERT_TRUE(terminal.wait_for_prompt()) << terminal.shown();
+    terminal.type(keys);
+    ASSERT_TRUE(terminal.wait_for(text, count)) << keys << "\n" << terminal.shown();
+  };
+  type_and_wait("grüße\n", "finished: length");
   EXPECT_TRUE(terminal.shown().contains("\x1b[2m")) << "reasoning is dimmed: " << terminal.shown();
-  // Lines that are given up, the same line as before, and a wrong one.
-  terminal.type("half a line\x03");
-  ASSERT_TRUE(terminal.wait_for("^C")) << terminal.shown();
-  terminal.type("one \\\n");
-  terminal.type("two\x03");
-  ASSERT_TRUE(terminal.wait_for("^C", 2)) << terminal.shown();
-  terminal.type("grüße\n");
-  ASSERT_TRUE(terminal.wait_for("finished: length", 2)) << terminal.shown();
-  terminal.type("forbidden\n");
-  ASSERT_TRUE(terminal.wait_for("not this")) << terminal.shown();
-  terminal.type("/tokens\n");
-  ASSERT_TRUE(terminal.wait_for("tokens of 4096")) << terminal.shown();
-  terminal.type("\x1b[A\n");  // the last line again
-  ASSERT_TRUE(terminal.wait_for("tokens of 4096", 2)) << terminal.shown();
+  type_and_wait("grüße\n", "finished: length", 2);
+  type_and_wait("forbidden\n", "not this");
+  type_and_wait("/tokens\n", "tokens of 4096");
+  type_and_wait("\x1b[A\n", "tokens of 4096", 2);  // the last line again
+  ASSERT_TRUE(terminal.wait_for_prompt()) << terminal.shown();
   terminal.type("\x04");
   EXPECT_EQ(terminal.wait_for_end(), 0) << terminal.shown();
 }
@@ -260,7 +254,7 @@ TEST_F(Text, ChatInATerminal) {
 TEST_F(Text, ControlCStopsTheAnswerAndNotTheProgram) {
   if (!Terminal::available()) GTEST_SKIP() << "no pseudo-terminals here; mount devpts";
   Terminal terminal({"chat", model(), "--max-tokens", "4000", "--temperature", "1"});
-  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
+  ASSERT_TRUE(terminal.wait_for_prompt()) << terminal.shown();
   terminal.type("go on for ever\n");
   ASSERT_TRUE(terminal.wait_for("\x1b[2m")) << terminal.shown();
   terminal.type("\x03");
@@ -268,6 +262,7 @@ TEST_F(Text, ControlCStopsTheAnswerAndNotTheProgram) {
   EXPECT_TRUE(terminal.shown().contains("finished: abort") ||
               terminal.shown().contains("finished: stop"))
       << terminal.shown();
+  ASSERT_TRUE(terminal.wait_for_prompt()) << terminal.shown();
   terminal.type("/exit\n");
   EXPECT_EQ(terminal.wait_for_end(), 0) << terminal.shown();
 }
