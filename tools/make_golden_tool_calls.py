@@ -56,7 +56,7 @@ TOOLS = [
 def load_detector(directory):
     """sglang's detector class, without the rest of sglang."""
     from pydantic import BaseModel
-    from typing import Any, Optional
+    from typing import Any
 
     class Function(BaseModel):
         name: str

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from config import BATCH, MODEL, NUM_HELD_OUT, STOP_IDS, published
-from model import Glm, Mlp, Moe
+from model import Glm, Mlp
 from tasks import held_out_items
 
 TEXT_FILES = ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"]

@@ -77,6 +77,14 @@ TEST(ChatTemplateSpans, WhatIsTrusted) {
             "«a<|b|>c»7«v>k<»");
 }
 
+// Found by random templates; the expectations are jinja2's.
+TEST(ChatTemplateFilters, RoundingUpAndDownGoesThroughIntegers) {
+  EXPECT_EQ(spans("{{ (-0.0000001) | round(method='ceil') }}"), "0.0");
+  EXPECT_EQ(spans("{{ (-2.5) | round(method='floor') }} {{ 2.05 | round(1, 'ceil') }}"),
+            "-3.0 2.1");
+  EXPECT_EQ(kind_of("{{ (1e308 * 10) | round(method='ceil') }}"), Kind::kValue);
+}
+
 TEST(ChatTemplateSpans, OperatorsAndMethodsKeepThem) {
   EXPECT_EQ(spans("{{ '<' + x + '>' }}"), "<«a<|b|>c»>");
   EXPECT_EQ(spans("{{ ('<' ~ x ~ '>')[1:-3] }}|{{ ('<' ~ x)[::-1] }}"), "«a<|b|»|«c>|b|<a»<");

@@ -315,7 +315,12 @@ Result round(JinjaRuntime&, const Value& value, const JinjaArguments&, BoundArgu
   const double scale = std::pow(10.0, static_cast<double>(precision));
   const double scaled = *real * scale;
   if (!std::isfinite(scaled)) return fail(ErrorKind::kValue, "a number that is not finite");
-  return Value::real((name == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
+  if (!std::isfinite(scaled)) {
+    return fail(ErrorKind::kValue, "cannot round what is not finite to an integer");
+  }
+  const double whole = name == "ceil" ? std::ceil(scaled) : std::floor(scaled);
+  // Python rounds to an integer, which knows no -0.
+  return Value::real((whole == 0 ? 0.0 : whole) / scale);
 }
 
 constexpr std::array kFilters = {
