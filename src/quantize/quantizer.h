@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/result.h"
+#include "base/thread_team.h"
+#include "kernels/quantize_mxfp4.h"
+#include "kernels/target.h"
+#include "quantize/quantization_plan.h"
+#include "quantize/quantization_report.h"
+
+namespace ingot::quantize {
+
+// What values of an FP8 source are rounded to before they are quantized: Quark 0.13 does not, 0.12
+// went through bf16.
+enum class Dequantization : uint8_t { kF32, kBF16 };
+
+struct QuantizerOptions {
+  Dequantization dequantization = Dequantization::kF32;
+  kernels::ScaleSearch scale_search = kernels::ScaleSearch::kEven;
+  uint64_t memory_bytes = uint64_t{1} << 30;  // of buffers in all, beside the page cache
+  kernels::Target target = kernels::Target::kReference;
+};
+
+// Writes what the plan says to `destination`, shard after shard, the tensors of a shard on all
+// members of the team, in row chunks that keep within `memory_bytes` whatever the size of a shard.
+// Each shard is written under another name, made durable and renamed; then the manifest
+// (quantization.h) is. config.json, the index and side files come last, so a directory with
+// config.json is a complete one. Interrupted at any moment, the same call goes on after the last
+// complete shard and ends with the same bytes.
+//
+// Errors, none of which destroys anything: a destination that is neither empty nor the interrupted
+// run of the same source, recipe and options; a source that changed since that run; too little
+// space (found before the first byte); a full disk; a NaN or infinity, with the tensor's name; a
+// read that fails.
+base::Result<QuantizationReport> quantize(const tensor::Checkpoint& source,
+                                          const base::json::value& source_config,
+                                          const QuantizationPlan& plan,
+                                          const std::filesystem::path& source_directory,
+                                          const std::filesystem::path& destination,
+                                          const QuantizerOptions& options, base::ThreadTeam& team,
+                                          const base::Clock& clock);
+
+}  // namespace ingot::quantize
