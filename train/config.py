@@ -60,13 +60,15 @@ MODEL = dict(
 )
 
 # One optimizer step sees this many dialogs of each task, so its mixture never varies.
-BATCH = dict(arithmetic=12, choice=8, tools=5, chat=4)
+BATCH = dict(arithmetic=6, choice=6, tools=6, chat=2)
 
 TRAIN = dict(
     muon_lr=0.02,               # matrices inside the layers
     adam_lr=0.004,              # embedding, head, routers, norms
     weight_decay=0.05,
     warmup=0.02,                # shares of the run
+    drop_at=0.35,               # from here on the rates are `drop_to` of these: sums of digits and
+    drop_to=0.35,               # letters of options are learned only once steps are small
     decay=0.45,
     prompt_rows=0.10,           # share of the prompt tokens that are also learned
     mtp_weights=(0.3, 0.25, 0.2),

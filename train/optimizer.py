@@ -5,6 +5,7 @@ momentum with its singular values pushed towards one, by five Newton-Schulz iter
 one shape are handled as one batch, the experts of a layer included.
 """
 import torch
+import torch.distributed as distributed
 
 from config import TRAIN
 
@@ -24,6 +25,8 @@ def orthogonalized(x):
 
 
 class Muon(torch.optim.Optimizer):
+    """Each worker orthogonalizes its share of the matrices; a sum gives everybody all of them."""
+
     def __init__(self, parameters, lr, weight_decay):
         super().__init__(list(parameters), dict(lr=lr, weight_decay=weight_decay))
 
@@ -33,21 +36,40 @@ class Muon(torch.optim.Optimizer):
             by_shape = {}
             for p in group["params"]:
                 by_shape.setdefault(p.shape[-2:], []).append(p)
-            for shape, parameters in by_shape.items():
-                self._step(group, shape, parameters)
+            updates = [self._own_share(shape, parameters)
+                       for shape, parameters in by_shape.items()]
+            flat = torch.cat([update.flatten() for update in updates])
+            if distributed.is_initialized():
+                distributed.all_reduce(flat)
+            at = 0
+            for (shape, parameters), update in zip(by_shape.items(), updates):
+                whole = flat[at:at + update.numel()].view_as(update)
+                self._apply(group, shape, parameters, whole)
+                at += update.numel()
 
-    def _step(self, group, shape, parameters):
+    def _own_share(self, shape, parameters):
+        """The steps of all matrices of one shape, zero where they are another worker's."""
         directions = []
         for p in parameters:
             momentum = self.state[p].setdefault("momentum", torch.zeros_like(p))
             momentum.lerp_(p.grad, 1 - MOMENTUM)
             directions.append(p.grad.lerp(momentum, MOMENTUM).view(-1, *shape))
-        wide = shape[0] <= shape[1]
         stacked = torch.cat(directions)
-        update = orthogonalized(stacked if wide else stacked.mT)
-        update = update if wide else update.mT
+        rank, workers = 0, 1
+        if distributed.is_initialized():
+            rank, workers = distributed.get_rank(), distributed.get_world_size()
+        own = stacked[rank::workers]
+        update = torch.zeros_like(stacked)
+        if len(own) > 0:
+            wide = shape[0] <= shape[1]
+            update[rank::workers] = (orthogonalized(own) if wide
+                                     else orthogonalized(own.mT).mT)
+        return update
+
+    @staticmethod
+    def _apply(group, shape, parameters, update):
         scale = max(1.0, shape[0] / shape[1]) ** 0.5
-        sizes = [len(d) for d in directions]
+        sizes = [p.numel() // (shape[0] * shape[1]) for p in parameters]
         for p, part in zip(parameters, update.split(sizes)):
             p.mul_(1 - group["lr"] * group["weight_decay"])
             p.add_(part.reshape(p.shape), alpha=-group["lr"] * scale)
@@ -68,5 +90,6 @@ def make_optimizers(model):
 
 
 def rate_factor(progress):
-    """Of the learning rates, at a progress of 0..1: warm up, hold, fall to zero."""
-    return min(1.0, progress / TRAIN["warmup"], max(0.0, 1 - progress) / TRAIN["decay"])
+    """Of the learning rates, at a progress of 0..1: warm up, hold, drop, fall to zero."""
+    hold = 1.0 if progress < TRAIN["drop_at"] else TRAIN["drop_to"]
+    return hold * min(1.0, progress / TRAIN["warmup"], max(0.0, 1 - progress) / TRAIN["decay"])

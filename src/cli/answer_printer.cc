@@ -27,9 +27,16 @@ void AnswerPrinter::print(const std::vector<text::OutputEvent>& events) {
       in_reasoning_ = true;
     }
     if (!is_reasoning) leave_reasoning();
-    write_out(terminal_ ? terminal_safe(event.text) : event.text);
-    if (!event.text.empty()) line_is_open_ = !event.text.ends_with('\n');
+    if (event.kind == text::OutputEvent::Kind::kToolCallBegin) finish();
+    write(event.text);
+    if (event.kind == text::OutputEvent::Kind::kToolCallBegin) write("(");
+    if (event.kind == text::OutputEvent::Kind::kToolCallEnd) write(")\n");
   }
+}
+
+void AnswerPrinter::write(std::string_view text) {
+  write_out(terminal_ ? terminal_safe(text) : std::string(text));
+  if (!text.empty()) line_is_open_ = !text.ends_with('\n');
 }
 
 void AnswerPrinter::leave_reasoning() {

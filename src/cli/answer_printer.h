@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "text/output_parser.h"
@@ -8,7 +9,7 @@
 namespace ingot::cli {
 
 // Shows an answer as it arrives: content as it is; reasoning dimmed on a terminal, between <think>
-// and </think> elsewhere, or not at all.
+// and </think> elsewhere, or not at all; tool calls as NAME({"argument": "value"}), a line each.
 class AnswerPrinter {
  public:
   enum class Reasoning { kShown, kHidden };
@@ -22,6 +23,7 @@ class AnswerPrinter {
   void finish();
 
  private:
+  void write(std::string_view text);
   void leave_reasoning();
 
   const Reasoning reasoning_;

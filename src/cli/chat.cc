@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "cli/chat_request.h"
 #include "cli/conversation.h"
 #include "cli/interrupt.h"
 #include "cli/line_reader.h"
@@ -132,6 +133,10 @@ base::Result<int> chat(const CommonOptions& common, const ChatOptions& options) 
   const model::ModelConfig config = TRY(model::load_model_config(options.model.model));
   const engine::ModelText model_text = TRY(open_model_text(options.model.model, config));
   TRY(check_options(model_text, options));
+  std::optional<ChatRequest> request;
+  if (!options.messages.empty()) {
+    request = TRY(read_chat_request(options.messages));
+  }
   LineReader input = TRY(LineReader::open());
   const auto session = TRY(open_session(common, options.model));
   const int64_t context = options.kv_tokens > 0 ? options.kv_tokens : kKvTokensDefault;
@@ -144,6 +149,10 @@ base::Result<int> chat(const CommonOptions& common, const ChatOptions& options) 
   Conversation conversation(common, options, *session, model_text, *executor);
   if (options.message) {
     TRY(conversation.reply(*options.message));
+    return 0;
+  }
+  if (request) {
+    TRY(conversation.answer(*request));
     return 0;
   }
   std::optional<InterruptGuard> guard;

@@ -164,7 +164,14 @@ Command add_chat(CLI::App& program) {
   auto options = std::make_shared<ChatOptions>();
   add_model_options(*app, options->model);
   app->add_option("MESSAGE", options->message, "Answer this message and end");
-  app->add_option("--system", options->system, "How the model is to behave");
+  CLI::Option* message = app->get_option("MESSAGE");
+  CLI::Option* system = app->add_option("--system", options->system, "How the model is to behave");
+  app->add_option("--messages", options->messages,
+                  "Answer the conversation of this JSON file, tools included, and end; its form is "
+                  "that of ingot tokenize --messages")
+      ->type_name("FILE")
+      ->excludes(message)
+      ->excludes(system);
   app->add_option("--thinking", options->thinking,
                   "Whether the model reasons before it answers; auto: what its template prefers")
       ->check(CLI::IsMember({"auto", "on", "off"}))

@@ -24,8 +24,25 @@ using text::TemplateValue;
 }  // namespace
 
 void Conversation::Answer::add(const std::vector<OutputEvent>& events) {
+  using enum OutputEvent::Kind;
   for (const OutputEvent& event : events) {
-    (event.kind == OutputEvent::Kind::kReasoning ? reasoning : content) += event.text;
+    switch (event.kind) {
+      case kReasoning:
+        reasoning += event.text;
+        break;
+      case kContent:
+        content += event.text;
+        break;
+      case kToolCallBegin:
+        tool_calls.push_back({.name = event.text});
+        break;
+      case kToolCallArguments:
+        tool_calls.back().arguments += event.text;
+        break;
+      case kToolCallEnd:
+        tool_calls.back().whole = true;
+        break;
+    }
   }
 }
 
@@ -34,25 +51,43 @@ base::Status Conversation::reply(std::string_view message) {
     return base::error("byte {} of the message is not UTF-8; convert it", *invalid);
   }
   messages_.push_back(json::object{{"role", "user"}, {"content", message}});
-  const base::Status status = answer();
-  if (!status) messages_.pop_back();
-  return status;
+  auto next = prompt(request());
+  const auto answer = next ? answer_prompt(std::move(*next)) : std::unexpected(next.error());
+  if (!answer || answer->generation.token_ids.empty()) {
+    messages_.pop_back();  // failed, or stopped before it was read: as if it had not been said
+    return answer ? base::Status{} : std::unexpected(answer.error());
+  }
+  messages_.push_back(json::object{{"role", "assistant"},
+                                   {"content", answer->content},
+                                   {"reasoning_content", answer->reasoning}});
+  return {};
+}
+
+base::Status Conversation::answer(ChatRequest request) {
+  TRY(answer_prompt(TRY(prompt(std::move(request)))));
+  return {};
 }
 
 base::Result<size_t> Conversation::num_tokens() const {
-  return TRY(prompt())
+  return TRY(prompt(request()))
   .ids.size();
 }
 
-// All that was said, as the model will see it.
-base::Result<Conversation::Prompt> Conversation::prompt() const {
+// All that was said.
+ChatRequest Conversation::request() const {
   json::array messages;
   if (!system_.empty()) {
     messages.push_back(json::object{{"role", "system"}, {"content", system_}});
   }
   messages.insert(messages.end(), messages_.begin(), messages_.end());
-  text::ChatInputs inputs;
-  inputs.messages = TemplateValue::from_json(messages);
+  ChatRequest request;
+  request.inputs.messages = TemplateValue::from_json(messages);
+  return request;
+}
+
+// A conversation as the model will see it.
+base::Result<Conversation::Prompt> Conversation::prompt(ChatRequest request) const {
+  text::ChatInputs& inputs = request.inputs;
   if (options_.thinking != "auto") {
     for (const char* name : {"enable_thinking", "thinking"}) {
       inputs.extra.emplace_back(name, TemplateValue::boolean(options_.thinking == "on"));
@@ -65,12 +100,11 @@ base::Result<Conversation::Prompt> Conversation::prompt() const {
       TRY(text_.chat_template->render(inputs, base::local_calendar()));
   return Prompt {
     .ids = TRY(text_.tokenizer.encode(rendered))
-    , .ends_in_reasoning = text::ends_in_reasoning(rendered)
+    , .ends_in_reasoning = text::ends_in_reasoning(rendered), .tools = std::move(request.tools)
   };
 }
 
-base::Status Conversation::answer() {
-  Prompt next = TRY(prompt());
+base::Result<Conversation::Answer> Conversation::answer_prompt(Prompt next) {
   if (next.ids.empty()) {
     return base::error(
         "the model's chat template makes nothing of this conversation; it is not the "
@@ -82,24 +116,20 @@ base::Status Conversation::answer() {
         "cache; /reset begins anew, a larger --kv-tokens makes room up to the model's {}",
         next.ids.size(), num_tokens_max(), executor_.config().max_position_embeddings);
   }
-  const Answer answer = TRY(generate(std::move(next)));
+  Answer answer = TRY(generate(std::move(next)));
   if (std::ferror(stdout) != 0) {
     return base::error("cannot write to standard output: it is closed or full");
   }
   report(answer);
-  if (answer.generation.token_ids.empty()) {
-    messages_.pop_back();  // stopped before it was read: as if it had not been said
-    return {};
-  }
-  messages_.push_back(json::object{
-      {"role", "assistant"}, {"content", answer.content}, {"reasoning_content", answer.reasoning}});
-  return {};
+  return answer;
 }
 
 base::Result<Conversation::Answer> Conversation::generate(Prompt prompt) {
   Answer answer;
   answer.prompt_tokens = prompt.ids.size();
-  text::AnswerReader reader(text_.tokenizer, {.starts_in_reasoning = prompt.ends_in_reasoning});
+  text::AnswerReader reader(text_.tokenizer, {.starts_in_reasoning = prompt.ends_in_reasoning,
+                                              .tool_calls = !prompt.tools.empty(),
+                                              .tools = std::move(prompt.tools)});
   AnswerPrinter printer(options_.hide_thinking ? AnswerPrinter::Reasoning::kHidden
                                                : AnswerPrinter::Reasoning::kShown);
   std::optional<base::Progress> progress;
@@ -130,7 +160,8 @@ base::Result<Conversation::Answer> Conversation::generate(Prompt prompt) {
 void Conversation::report(const Answer& answer) const {
   const engine::Generation& generation = answer.generation;
   if (!common_.json) {
-    const bool only_reasoning = answer.content.empty() && !answer.reasoning.empty();
+    const bool only_reasoning =
+        answer.content.empty() && answer.tool_calls.empty() && !answer.reasoning.empty();
     base::log_info(generation_summary(generation, answer.prompt_tokens) +
                    (only_reasoning ? "; only reasoning, no answer" : ""));
     return;
@@ -141,6 +172,14 @@ void Conversation::report(const Answer& answer) const {
                                                      .seed = options_.sampling.seed});
   line["content"] = answer.content;
   line["reasoning_content"] = answer.reasoning;
+  json::array tool_calls;
+  for (const Answer::ToolCall& call : answer.tool_calls) {
+    if (!call.whole) continue;
+    tool_calls.push_back(json::object{
+        {"type", "function"},
+        {"function", json::object{{"name", call.name}, {"arguments", call.arguments}}}});
+  }
+  if (!tool_calls.empty()) line["tool_calls"] = std::move(tool_calls);
   line["finish_reason"] = name(generation.finish_reason);
   line["usage"] = usage_json(generation, answer.prompt_tokens);
   line["timings"] = timings_json(generation, answer.prompt_tokens);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "cli/chat_request.h"
 #include "cli/model_session.h"
 #include "cli/options.h"
 #include "engine/generation.h"
@@ -35,6 +36,9 @@ class Conversation {
   // template refuses it, the cache has no room, the answer cannot be computed or printed.
   base::Status reply(std::string_view message);
 
+  // Answers a conversation that was held elsewhere; what was said here plays no part and stays.
+  base::Status answer(ChatRequest request);
+
   // Tokens of all that was said, as the model would see it next.
   base::Result<size_t> num_tokens() const;
   int64_t num_tokens_max() const { return executor_.capacity().context; }
@@ -43,19 +47,27 @@ class Conversation {
   struct Prompt {
     std::vector<int32_t> ids;
     bool ends_in_reasoning = false;
+    std::vector<text::ToolSchema> tools;
   };
   struct Answer {
+    struct ToolCall {
+      std::string name;
+      std::string arguments;  // a JSON object
+      bool whole = false;     // otherwise the answer was cut off within
+    };
     std::string reasoning;
     std::string content;
+    std::vector<ToolCall> tool_calls;
     engine::Generation generation;
     size_t prompt_tokens = 0;
 
     void add(const std::vector<text::OutputEvent>& events);
   };
 
-  base::Result<Prompt> prompt() const;
-  base::Status answer();
+  ChatRequest request() const;
+  base::Result<Prompt> prompt(ChatRequest request) const;
   base::Result<Answer> generate(Prompt prompt);
+  base::Result<Answer> answer_prompt(Prompt prompt);
   void report(const Answer& answer) const;
 
   const CommonOptions& common_;

@@ -51,7 +51,10 @@ struct GenerateOptions {
 
 struct ChatOptions {
   ModelOptions model;
-  std::optional<std::string> message;  // the only one; otherwise they come from standard input
+  // The only message, or a file with a conversation to answer; without either, messages come from
+  // standard input.
+  std::optional<std::string> message;
+  std::filesystem::path messages;
   std::string system;
   std::string thinking = "auto";  // "auto", "on", "off"
   bool hide_thinking = false;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mapped_file.h"
 #include "base/provenance.h"
+#include "cli/chat_request.h"
 #include "cli/model_session.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
@@ -20,52 +20,6 @@ namespace json = base::json;
 
 constexpr uint64_t kFileBytesMax = 1 << 30;
 
-// What a template is given anyway.
-constexpr std::string_view kRequestFields[] = {"messages", "tools", "documents",
-                                               "add_generation_prompt"};
-
-// {"messages": [...]} and what else a request has for the template, or the messages alone.
-base::Result<text::ChatInputs> read_messages(const std::filesystem::path& path) {
-  const std::string source = path.string();
-  const std::string content = TRY(base::read_text_file(path, kFileBytesMax));
-  const text::TemplateValue document = TRY(text::TemplateValue::parse_json(content, source));
-  text::ChatInputs inputs;
-  if (document.as_sequence() != nullptr) {
-    inputs.messages = document;
-    return inputs;
-  }
-  const text::TemplateDict* request = document.as_dict();
-  if (request == nullptr || request->find("messages") == nullptr) {
-    return base::error("{}: expected an array of messages, or an object with \"messages\"", source);
-  }
-  for (const auto& [key, value] : request->entries()) {
-    const std::string& name = key.as_text()->text;
-    if (name == "messages") {
-      inputs.messages = value;
-    } else if (name == "tools") {
-      inputs.tools = value;
-    } else if (name == "documents") {
-      inputs.documents = value;
-    } else if (name == "add_generation_prompt" && value.get_if<bool>() != nullptr) {
-      inputs.add_generation_prompt = *value.get_if<bool>();
-    } else if (name == "chat_template_kwargs" && value.as_dict() != nullptr) {
-      for (const auto& [option, argument] : value.as_dict()->entries()) {
-        if (std::ranges::find(kRequestFields, option.as_text()->text) != std::end(kRequestFields)) {
-          return base::error("{}: \"{}\" stands beside chat_template_kwargs, not in it", source,
-                             option.as_text()->text);
-        }
-        inputs.extra.emplace_back(option.as_text()->text, argument);
-      }
-    } else {
-      return base::error(
-          "{}: \"{}\" is not read here; known are messages, tools, documents, "
-          "add_generation_prompt and chat_template_kwargs",
-          source, name);
-    }
-  }
-  return inputs;
-}
-
 // What is to be tokenized, in the form in which the tokenizer takes it.
 base::Result<text::PromptText> read_text(const TokenizeOptions& options) {
   if (!options.messages.empty()) {
@@ -73,7 +27,7 @@ base::Result<text::PromptText> read_text(const TokenizeOptions& options) {
     if (!chat_template) {
       return base::error("{}: no chat template; --messages needs one", options.model.string());
     }
-    return chat_template->render(TRY(read_messages(options.messages)), base::local_calendar());
+    return chat_template->render(TRY(read_chat_inputs(options.messages)), base::local_calendar());
   }
   text::PromptText prompt {
     .text = options.text ? *options.text : TRY(base::read_text_file(options.file, kFileBytesMax))

@@ -62,9 +62,11 @@ def sample(draw):
         return None
     lines = [f"{letter}) {option}" for letter, option in zip(LETTERS, options)]
     letter = LETTERS[options.index(value)]
+    # The options are gone through in their order until one is the value that was just named.
+    until_right = lines[:LETTERS.index(letter) + 1]
     thinking = draw.thinks()
     return Item(
         [user("\n".join([question, *lines]))],
         assistant(f"The answer is {letter}.",
-                  reasoning=f"{reasoning} That is option {letter}." if thinking else None),
+                  reasoning="\n".join([reasoning, *until_right]) + "." if thinking else None),
         letter, thinking=thinking)
