@@ -14,6 +14,7 @@
 #include "model/inspection.h"
 #include "model/kv_cache.h"
 #include "model/transformer.h"
+#include "quantize/quantization_report.h"
 
 namespace ingot::cli {
 namespace {
@@ -33,6 +34,7 @@ struct Subject {
   model::Inspection inspection;
   std::optional<kernels::Ledger> ledger;
   std::optional<engine::ModelText> text;
+  std::optional<quantize::QuantizationReport> quantization;
 };
 
 // "753.33 B", "1.25 M"
@@ -122,6 +124,23 @@ base::Status open_text(Subject& subject, const std::filesystem::path& directory)
   subject.text = std::move(*text);
   std::ranges::move(subject.text->compare_with(subject.config), std::back_inserter(findings));
   return {};
+}
+
+// Adds how the model was made, where `ingot quantize` left word of it. No loader reads that file,
+// so that damage to it keeps nobody from loading the model.
+void open_quantization(Subject& subject, const std::filesystem::path& directory) {
+  if (!subject.plan) return;
+  auto report = quantize::read_report(directory);
+  if (report) {
+    subject.quantization = std::move(*report);
+    return;
+  }
+  subject.plan->findings.push_back(
+      {.severity = Severity::kWarning,
+       .code = "report_unreadable",
+       .subject = std::string(quantize::kManifestName),
+       .message = report.error().message,
+       .remedy = "remove the file, or quantize the model again to have it"});
 }
 
 // Adds a finding when a plan without errors has a use that no kernel of this build takes, and the
@@ -319,6 +338,16 @@ json::object text_json(const engine::ModelText& model_text) {
   return text;
 }
 
+json::object quantization_json(const quantize::QuantizationReport& report) {
+  json::array tensors;
+  for (const quantize::TensorReport& tensor : report.tensors) tensors.push_back(to_json(tensor));
+  return {{"recipe", report.recipe},
+          {"dequant", report.dequantization},
+          {"scale_search", report.scale_search},
+          {"complete", report.complete},
+          {"tensors", std::move(tensors)}};
+}
+
 void print_json(const Subject& subject, int threads) {
   const model::ModelConfig& c = subject.config;
   base::ProvenanceInputs inputs{.threads = threads, .seed = {}};
@@ -343,6 +372,7 @@ void print_json(const Subject& subject, int threads) {
     for (const auto& row : subject.plan->rows) rows.push_back(to_json(row, *subject.checkpoint));
   }
   if (subject.text) document["text"] = text_json(*subject.text);
+  if (subject.quantization) document["quantization"] = quantization_json(*subject.quantization);
   document["findings"] = std::move(findings);
   if (subject.ledger) document["kernels"] = ledger_json(*subject.ledger);
   document["rows"] = std::move(rows);
@@ -355,6 +385,7 @@ base::Result<int> inspect(const CommonOptions& common, const InspectOptions& opt
   Subject subject = TRY(open_subject(options));
   TRY(choose_kernels(subject, common, options));
   TRY(open_text(subject, options.model.model));
+  open_quantization(subject, options.model.model);
   const bool loads = !subject.plan || subject.plan->check().has_value();
   if (common.json) {
     print_json(subject, thread_count(common));
@@ -363,6 +394,9 @@ base::Result<int> inspect(const CommonOptions& common, const InspectOptions& opt
     print_text_files(subject);
     print_modules(subject);
     if (subject.plan) print_rules(*subject.plan);
+    if (subject.quantization) {
+      fmt::print("\n  how it was made, by ingot quantize:\n{}", describe(*subject.quantization));
+    }
     if (subject.plan) print_findings(subject.plan->findings);
     if (subject.ledger) print_ledger(*subject.ledger);
   }

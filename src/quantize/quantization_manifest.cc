@@ -14,7 +14,6 @@ namespace {
 namespace json = base::json;
 
 constexpr std::string_view kSchema = "ingot.quantization/1";
-constexpr uint64_t kManifestBytesMax = uint64_t{1} << 30;
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 bool same_rule(const RecipeRule& a, const RecipeRule& b) {

@@ -13,6 +13,8 @@
 
 namespace ingot::quantize {
 
+inline constexpr uint64_t kManifestBytesMax = uint64_t{1} << 30;
+
 // What two runs must have in common for one to go on where the other stopped.
 struct RunIdentity {
   std::string model_hash;  // of the source: config.json and tensor headers

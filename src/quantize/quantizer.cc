@@ -10,6 +10,7 @@
 #include "model/load_plan.h"
 #include "quantize/destination.h"
 #include "quantize/quark_config.h"
+#include "quantize/quark_json.h"
 #include "quantize/row_chunks.h"
 #include "quantize/shard_writer.h"
 
@@ -80,10 +81,10 @@ class Run {
     TRY(write_manifest());
     TRY(write_shards(writer));
     TRY(base::write_text_file(path / "model.safetensors.index.json",
-                              base::pretty_json(quark_index(plan_, total_file_bytes()))));
+                              quark_json(quark_index(plan_, total_file_bytes()))));
     TRY(copy_side_files(side_files, source_directory, path));
     TRY(base::write_text_file(path / "config.json",
-                              base::pretty_json(quark_config(source_config, plan_))));
+                              quark_json(quark_config(source_config, plan_))));
     return manifest_.report();
   }
 

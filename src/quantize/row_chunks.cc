@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "base/check.h"
-#include "base/progress.h"
 
 namespace ingot::quantize {
 namespace {
@@ -64,20 +64,23 @@ int64_t RowChunks::rows_within(uint64_t budget_bytes) const {
   const uint64_t fixed = aligned(all_source_scales_bytes) + 4 * kBufferAlignment;
   const uint64_t row = source_bytes + decoded_bytes + values_bytes + scales_bytes;
   uint64_t count = budget_bytes <= fixed ? 0 : (budget_bytes - fixed) / row;
-  count = std::min(count, std::max<uint64_t>(kChunkBytes / (source_bytes + decoded_bytes), 1));
+  count =
+      std::min(count, std::max<uint64_t>(kChunkBytes / (source_bytes + decoded_bytes), kGroupRows));
   if (count >= static_cast<uint64_t>(rows)) return rows;
   constexpr auto kBlock = static_cast<uint64_t>(kernels::kFp8BlockSize);
   static_assert(std::has_single_bit(kBlock));
   if (all_source_scales_bytes > 0) {
     count = count >= kBlock ? count / kBlock * kBlock : std::bit_floor(count);
   }
-  return static_cast<int64_t>(count);
+  constexpr auto kGroup = static_cast<uint64_t>(kGroupRows);
+  static_assert(std::has_single_bit(kGroup) && kGroup <= kBlock);
+  return static_cast<int64_t>(count / kGroup * kGroup);
 }
 
 uint64_t least_buffer_bytes(const PlannedTensor& tensor, Dequantization dequantization) {
   if (tensor.is_copied()) return kLeastCopyBytes;
   const RowChunks chunks = RowChunks::of(tensor, dequantization);
-  return chunks.buffer_bytes(1) + 4 * kBufferAlignment;
+  return chunks.buffer_bytes(std::min(chunks.rows, kGroupRows)) + 4 * kBufferAlignment;
 }
 
 base::Result<uint64_t> member_buffer_bytes(const QuantizationPlan& plan,

@@ -52,8 +52,6 @@ struct TensorWriter::Chunk {
   std::span<std::byte> decoded;
   std::span<std::byte> values;
   std::span<std::byte> scales;
-
-  const void* rounded_from() const { return decoded.empty() ? source.data() : decoded.data(); }
 };
 
 bool SharedWork::go_on(uint64_t bytes, int member) {
@@ -92,8 +90,10 @@ base::Status TensorWriter::read_chunk(Job& job, const Chunk& chunk) {
   job.hash.update(chunk.source);
   if (chunk.decoded.empty()) return {};
   const WeightFormat format = job.tensor.source.format;
-  if (model::find_non_finite(format, chunk.source.data(), chunk.rows * job.chunks.cols)) {
-    return job.not_finite(checkpoint_, fmt::format("in row {} or soon after", chunk.first));
+  const int64_t values = chunk.rows * job.chunks.cols;
+  if (const auto index = model::find_non_finite(format, chunk.source.data(), values)) {
+    return job.not_finite(checkpoint_,
+                          fmt::format("at element {}", chunk.first * job.chunks.cols + *index));
   }
   // A chunk lies inside a row of blocks or begins with one; see RowChunks.
   const int64_t scale_row =
@@ -117,38 +117,49 @@ base::Status TensorWriter::read_chunk(Job& job, const Chunk& chunk) {
   return {};
 }
 
-base::Status TensorWriter::round_chunk(Job& job, const Chunk& chunk) {
-  const int64_t cols = job.chunks.cols;
-  bool finite = true;
+// Rows of a chunk from number `first` of it. False where a value is not finite.
+bool TensorWriter::round_group(Job& job, const Chunk& chunk, int64_t first, int64_t rows) {
+  const RowChunks& chunks = job.chunks;
+  const auto skipped = static_cast<uint64_t>(first);
+  const std::byte* values = chunk.decoded.empty()
+                                ? chunk.source.data() + skipped * chunks.source_bytes
+                                : chunk.decoded.data() + skipped * chunks.decoded_bytes;
+  std::byte* codes = chunk.values.data() + skipped * chunks.values_bytes;
+  std::byte* scales = chunk.scales.data() + skipped * chunks.scales_bytes;
   switch (job.tensor.treatment) {
     case Treatment::kKeep:
-      finite = !model::find_non_finite(format_of(job.chunks.dtype), chunk.rounded_from(),
-                                       chunk.rows * cols);
-      break;
+      return !model::find_non_finite(format_of(chunks.dtype), values, rows * chunks.cols);
     case Treatment::kMxfp4:
-      finite = functions_.mxfp4(job.chunks.dtype)(
-          {.values = chunk.rounded_from(),
-           .rows = chunk.rows,
-           .cols = cols,
-           .codes = reinterpret_cast<uint8_t*>(chunk.values.data()),
-           .scales = reinterpret_cast<uint8_t*>(chunk.scales.data()),
-           .statistics = &job.rounding});
-      break;
-    case Treatment::kFp8Channel:
-      job.rounding.num_values += static_cast<uint64_t>(chunk.rows * cols);
-      finite = functions_.fp8(job.chunks.dtype)(
-          {.values = chunk.rounded_from(),
-           .rows = chunk.rows,
-           .cols = cols,
-           .codes = reinterpret_cast<uint8_t*>(chunk.values.data()),
-           .scales = reinterpret_cast<float*>(chunk.scales.data()),
-           .sum_squares = &job.rounding.sum_squares,
-           .sum_squared_errors = &job.rounding.sum_squared_errors,
-           .error_max = &job.rounding.error_max});
-      break;
+      return functions_.mxfp4(chunks.dtype)({.values = values,
+                                             .rows = rows,
+                                             .cols = chunks.cols,
+                                             .codes = reinterpret_cast<uint8_t*>(codes),
+                                             .scales = reinterpret_cast<uint8_t*>(scales),
+                                             .statistics = &job.rounding});
+    case Treatment::kFp8Channel: {
+      kernels::RoundingStatistics& rounding = job.rounding;
+      rounding.num_values += static_cast<uint64_t>(rows * chunks.cols);
+      return functions_.fp8(chunks.dtype)({.values = values,
+                                           .rows = rows,
+                                           .cols = chunks.cols,
+                                           .codes = reinterpret_cast<uint8_t*>(codes),
+                                           .scales = reinterpret_cast<float*>(scales),
+                                           .sum_squares = &rounding.sum_squares,
+                                           .sum_squared_errors = &rounding.sum_squared_errors,
+                                           .error_max = &rounding.error_max});
+    }
   }
-  if (finite) return {};
-  return job.not_finite(checkpoint_, fmt::format("in row {} or soon after", chunk.first));
+  return false;
+}
+
+base::Status TensorWriter::round_chunk(Job& job, const Chunk& chunk) {
+  for (int64_t first = 0; first < chunk.rows; first += kGroupRows) {
+    const int64_t rows = std::min(kGroupRows, chunk.rows - first);
+    if (round_group(job, chunk, first, rows)) continue;
+    return job.not_finite(checkpoint_, fmt::format("in rows {} to {}", chunk.first + first,
+                                                   chunk.first + first + rows - 1));
+  }
+  return {};
 }
 
 base::Status TensorWriter::write_chunk(Job& job, const Chunk& chunk) {

@@ -54,6 +54,7 @@ class TensorWriter {
   base::Status read_all(Job& job, const tensor::TensorInfo& info, bool writes);
   base::Status round_rows(Job& job);
   base::Status read_chunk(Job& job, const Chunk& chunk);
+  bool round_group(Job& job, const Chunk& chunk, int64_t first, int64_t rows);
   base::Status round_chunk(Job& job, const Chunk& chunk);
   base::Status write_chunk(Job& job, const Chunk& chunk);
 
