@@ -5,6 +5,7 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS json)
 find_package(CLI11 REQUIRED)
+find_package(tomlplusplus REQUIRED)
 
 # third_party_library(TARGET HEADER LIBRARY): one whose Debian package has no CMake package.
 function(third_party_library target header library)

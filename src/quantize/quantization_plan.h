@@ -21,7 +21,9 @@ struct PlannedTensor {
   std::string rule;  // the pattern that decided, or why it is no candidate ("a vector")
 
   // What is written: the values, then the scales where there are any. Kept tensors have their
-  // source's name, dtype and shape; kept FP8 becomes BF16.
+  // source's name, dtype and shape; kept FP8 becomes BF16. kMxfp4: `weight` U8 [out, in / 2] and
+  // `weight_scale` U8 [out, ceil(in / 32)]; kFp8Channel: `weight` F8_E4M3 [out, in] and
+  // `weight_scale` F32 [out].
   std::vector<tensor::TensorSpec> outputs;
   uint64_t output_bytes = 0;
 
@@ -29,12 +31,16 @@ struct PlannedTensor {
   bool is_copied() const { return treatment == Treatment::kKeep && source.scales == nullptr; }
 };
 
-// One file of the destination, named as the file of the source that holds the values.
+// One file of the destination, named as the file of the source that holds the values. A file that
+// holds only scales has no counterpart.
 struct PlannedShard {
   std::string file_name;
-  std::vector<PlannedTensor> tensors;  // in the order in which they are written
-  uint64_t source_bytes = 0;           // read for it, scales included
-  uint64_t output_bytes = 0;           // data, header not counted
+  // In the order in which they are written, which is that of the safetensors library and so of
+  // Quark: by dtype (F32, BF16, F16, U8), then by name. FP8 per channel, whose values and scales
+  // the library would set apart, stands behind F32, so that everything is aligned to its elements.
+  std::vector<PlannedTensor> tensors;
+  uint64_t source_bytes = 0;  // read for it, scales included
+  uint64_t output_bytes = 0;  // data, header not counted
 };
 
 // Everything that `ingot quantize` will do, decided before a byte of weights is read. Keeps
@@ -49,17 +55,17 @@ struct QuantizationPlan {
   uint64_t output_bytes = 0;
 };
 
-// Errors: a checkpoint that does not load (every error of `load_plan`), one that is MXFP4 already,
-// fused 3-D experts, a rule that matches nothing (with the nearest module), a linear layer that no
-// rule matches, experts of one layer that would end up in different formats, an odd number of
-// columns for MXFP4, a dtype that cannot be rounded.
+// Errors: fused 3-D experts, a checkpoint that does not load (every error of `load_plan`), one that
+// is MXFP4 already, a rule that matches nothing (with the nearest module) or decides nothing, a
+// linear layer that no rule matches, experts of one layer that would end up in different formats,
+// an odd number of columns for MXFP4, for FP8 a number of values that leaves the scales unaligned.
 base::Result<QuantizationPlan> plan_quantization(const model::ModelConfig& config,
                                                  const model::LoadPlan& load_plan,
                                                  const tensor::Checkpoint& checkpoint,
                                                  Recipe recipe);
 
-// The table of `--dry-run`: a row a module class and treatment with tensors, bytes before and
-// after, and the rules that decided.
+// The table of `--dry-run`: a row a module class and treatment with the parameters, their bytes
+// before and after, and the rules that decided; then the totals, and how many files.
 std::string describe(const QuantizationPlan& plan);
 
 }  // namespace ingot::quantize

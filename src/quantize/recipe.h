@@ -19,9 +19,10 @@ enum class Treatment : uint8_t {
 };
 std::string_view name(Treatment treatment);  // "keep", "mxfp4", "fp8-channel"
 
-// Modules whose name matches `pattern` (fnmatch(3), as Quark matches) are treated so.
+// Modules whose name matches `pattern` are treated so. As Quark matches: `*`, `?` and `[...]` as by
+// fnmatch(3), over the whole name, `*` across dots. `{mtp}` stands for the index of the MTP layer.
 struct RecipeRule {
-  std::string pattern;
+  std::string pattern;  // "model.layers.{mtp}.*"
   Treatment treatment;
   bool optional = false;  // may match nothing: "the MTP layer, where there is one"
 };
@@ -35,17 +36,19 @@ struct Recipe {
   std::vector<RecipeRule> rules;
 };
 
-// A recipe file (TOML). Errors name line and column: bad syntax, an unknown key or treatment, no
-// rule at all, a pattern that is written twice.
+// A recipe file (TOML; docs/formats/recipe.md). Errors name line and column: bad syntax, a key that
+// is unknown, missing or of the wrong type, an unknown treatment, a pattern that no module name can
+// match or that is written twice, no rule at all.
 base::Result<Recipe> parse_recipe(std::string_view text, std::string_view source);
 
-// The published recipes, by name.
+// The recipes that come with the program, sorted, and their files; nothing for another name.
 std::span<const std::string_view> recipe_names();
 std::optional<std::string_view> recipe_text(std::string_view name);
 // The recipe that a family gets when none is asked for.
 std::string_view default_recipe(model::Family family);
 
-// A built-in name or else a file. Errors: neither, with the names that exist.
+// A built-in name or else a file. Errors: neither, with the names that exist; a file that takes the
+// name of a built-in recipe, since reports tell recipes apart by it.
 base::Result<Recipe> load_recipe(const std::string& name_or_file);
 
 }  // namespace ingot::quantize
