@@ -12,6 +12,7 @@
 #include "kernels/dequantize.h"
 #include "quantize/destination.h"
 #include "quantize/quantizer_fixture.h"
+#include "quantize/rounding_functions.h"
 
 namespace ingot::quantize {
 namespace {
@@ -92,10 +93,15 @@ std::vector<std::string> expected_outputs(const OpenedSource& source, const Plan
   if (planned.treatment == Treatment::kKeep) {
     return {std::string(reinterpret_cast<const char*>(narrow.data()), narrow.size() * 2)};
   }
+  // What is rounded, in the dtype that it has when it is.
   std::vector<float> wide(narrow.size());
   kernels::dequantize(weight, wide.data());
-  if (dequantization == Dequantization::kBF16 && planned.source.scales != nullptr) {
-    std::ranges::transform(narrow, wide.begin(), [](auto value) { return tensor::to_f32(value); });
+  const void* values = data.data();
+  DType dtype = planned.source.data->dtype;
+  if (planned.source.scales != nullptr) {
+    const bool narrows = dequantization == Dequantization::kBF16;
+    values = narrows ? static_cast<const void*>(narrow.data()) : wide.data();
+    dtype = narrows ? DType::kBF16 : DType::kF32;
   }
   std::string codes(planned.outputs[0].shape.num_elements().value(), '\0');
   const auto functions =
@@ -103,26 +109,26 @@ std::vector<std::string> expected_outputs(const OpenedSource& source, const Plan
   if (planned.treatment == Treatment::kMxfp4) {
     std::string scale_bytes(planned.outputs[1].shape.num_elements().value(), '\0');
     kernels::RoundingStatistics statistics;
-    CHECK(functions.mxfp4(DType::kF32)({.values = wide.data(),
-                                        .rows = rows,
-                                        .cols = cols,
-                                        .codes = reinterpret_cast<uint8_t*>(codes.data()),
-                                        .scales = reinterpret_cast<uint8_t*>(scale_bytes.data()),
-                                        .statistics = &statistics}));
+    CHECK(functions.mxfp4(dtype)({.values = values,
+                                  .rows = rows,
+                                  .cols = cols,
+                                  .codes = reinterpret_cast<uint8_t*>(codes.data()),
+                                  .scales = reinterpret_cast<uint8_t*>(scale_bytes.data()),
+                                  .statistics = &statistics}));
     return {codes, scale_bytes};
   }
   std::string row_scales(static_cast<size_t>(rows) * sizeof(float), '\0');
   double squares = 0;
   double errors = 0;
   float error_max = 0;
-  CHECK(functions.fp8(DType::kF32)({.values = wide.data(),
-                                    .rows = rows,
-                                    .cols = cols,
-                                    .codes = reinterpret_cast<uint8_t*>(codes.data()),
-                                    .scales = reinterpret_cast<float*>(row_scales.data()),
-                                    .sum_squares = &squares,
-                                    .sum_squared_errors = &errors,
-                                    .error_max = &error_max}));
+  CHECK(functions.fp8(dtype)({.values = values,
+                              .rows = rows,
+                              .cols = cols,
+                              .codes = reinterpret_cast<uint8_t*>(codes.data()),
+                              .scales = reinterpret_cast<float*>(row_scales.data()),
+                              .sum_squares = &squares,
+                              .sum_squared_errors = &errors,
+                              .error_max = &error_max}));
   return {codes, row_scales};
 }
 
