@@ -87,7 +87,8 @@ GoldenTensor golden(const std::string& file, const std::string& name) {
   const std::string path = INGOT_SOURCE_DIR "/tests/golden/quantize/" + file;
   const std::string text = base::read_text_file(path, 1 << 20).value();
   const auto bytes = std::as_bytes(std::span(text));
-  for (const auto& info : tensor::parse_safetensors_header(bytes, bytes.size(), path).value()) {
+  const auto tensors = tensor::parse_safetensors_header(bytes, bytes.size(), path).value();
+  for (const tensor::TensorInfo& info : tensors) {
     if (info.name != "model.layers.3.mlp.experts." + name) continue;
     const auto* first = reinterpret_cast<const uint8_t*>(bytes.data()) + info.offset;
     return {info.dtype, info.shape[0], info.shape[1], {first, first + info.size_bytes}};

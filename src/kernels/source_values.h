@@ -30,8 +30,8 @@ inline constexpr std::array kSourceKinds = {
     SourceKind::kTies,   SourceKind::kSubnormal,  SourceKind::kHuge,    SourceKind::kAnyBits};
 
 inline std::string name(SourceKind kind) {
-  constexpr std::array kNames = {"normal", "heavy tails", "outlier", "zeros",
-                                 "ties",   "subnormal",   "huge",    "any bits"};
+  constexpr std::array<const char*, 8> kNames = {"normal", "heavy tails", "outlier", "zeros",
+                                                 "ties",   "subnormal",   "huge",    "any bits"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -105,7 +105,7 @@ class SourceValues {
       case SourceKind::kSubnormal:
         return std::ldexp(normal, (is_f16 ? -15 : -127) - static_cast<int>(i / 64 % 10));
       case SourceKind::kHuge:
-        return std::copysign(largest(dtype) * static_cast<float>(word % 4096 + 1) / 4096, normal);
+        return std::copysign(largest(dtype) * (static_cast<float>(word % 4096 + 1) / 4096), normal);
       case SourceKind::kAnyBits: {
         const float value =
             std::ldexp(1 + static_cast<float>(word % 256) / 256,
