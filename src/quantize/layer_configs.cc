@@ -40,8 +40,8 @@ const LayerConfig* LayerConfigs::find(std::string_view name) const {
     }
     for (const size_t index : nested_) {
       const std::string_view text = configs_[index].pattern;
-      if (budget_->steps_left < text.size()) break;
-      budget_->steps_left -= text.size();
+      budget_->steps_left -= std::min(budget_->steps_left, text.size());
+      if (budget_->steps_left == 0) break;
       if (text.contains(name)) consider(index);
     }
   }

@@ -182,7 +182,12 @@ void check_quark(const Subject& subject, const json::object& quantization) {
   report_dead_entries(subject, rules);
   subject.append(check_shared_experts(subject.loader, subject.config, subject.plan, true,
                                       rules.what_keeps_shared_experts_apart()));
-  subject.report.is_complete = rules.problems().empty();
+  if (rules.is_exhausted()) {
+    subject.find(Severity::kError, "loader_too_costly", "quantization_config",
+                 "not checked: matching its entries takes more steps than are reasonable",
+                 "write fewer patterns, or exact names");
+  }
+  subject.report.is_complete = rules.problems().empty() && !rules.is_exhausted();
 }
 
 void check_fp8(const Subject& subject, const json::object& quantization) {
