@@ -13,8 +13,6 @@ using model::PlanRow;
 using model::Severity;
 using Rows = std::vector<const PlanRow*>;
 
-bool is_unquantized(const PlanRow& row) { return row.stored.scales == nullptr; }
-
 // The form that a loader would have to build to read a row.
 BuiltFormat needed_for(const PlanRow& row) {
   switch (row.stored.format) {
