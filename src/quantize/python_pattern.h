@@ -16,7 +16,7 @@ namespace ingot::quantize {
 // Steps that matching may still take, counted over all names and patterns of one check, so that a
 // hostile list ends as soon on every machine.
 struct MatchBudget {
-  uint64_t steps_left = 50'000'000;
+  uint64_t steps_left = 20'000'000;
 };
 
 // A regular expression as Python's re.match reads it: anchored at the start, free at the end.
