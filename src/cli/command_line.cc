@@ -94,13 +94,18 @@ Command add_inspect(CLI::App& program) {
   CLI::App* app = program.add_subcommand(
       "inspect",
       "What is in a checkpoint, which rule decided each tensor's format, and what does not fit.\n"
-      "Reads headers only. Exit status 1: the model could not be loaded as it is.");
+      "Reads headers only. Exit status 1: the model could not be loaded as it is; with --for also: "
+      "that program would\nnot load it right, or it could not be checked.");
   auto options = std::make_shared<InspectOptions>();
   app->add_option("MODEL", options->model.model,
                   "Model directory, or a config.json alone to count what it describes")
       ->required();
   app->add_flag("--kernels", options->kernels,
                 "Show which kernel would run each operation, and why");
+  app->add_option("--for", options->loader,
+                  "Would this program load every tensor in the format that the file has? "
+                  "sglang-0.5.13 is sglang before it knew the MTP layer of GLM-5.2")
+      ->check(CLI::IsMember({"sglang", "sglang-0.5.13", "vllm"}));
   add_numeric_options(*app, options->model);
   return {app, [options](const CommonOptions& common) { return inspect(common, *options); }};
 }

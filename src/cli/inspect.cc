@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/provenance.h"
+#include "cli/loader_report.h"
 #include "cli/options.h"
 #include "engine/model_text.h"
 #include "model/end_of_sequence.h"
@@ -35,6 +37,7 @@ struct Subject {
   std::optional<kernels::Ledger> ledger;
   std::optional<engine::ModelText> text;
   std::optional<quantize::QuantizationReport> quantization;
+  std::optional<quantize::LoaderReport> loader;
 };
 
 // "753.33 B", "1.25 M"
@@ -170,6 +173,21 @@ base::Status choose_kernels(Subject& subject, const CommonOptions& common,
       TRY(model::Weights::shapes_of(subject.config, plan, model::MtpChoice::kLeaveOut));
   subject.ledger = TRY(model::Transformer::create(subject.config, weights, *choices))
   .ledger();
+  return {};
+}
+
+// What another program would make of the checkpoint, when that was asked.
+base::Status check_loader(Subject& subject, const InspectOptions& options) {
+  if (options.loader.empty()) return {};
+  if (!subject.plan) {
+    return base::error(
+        "--for needs tensor headers, and only a config is here; name a directory with weights");
+  }
+  const auto loader = quantize::find_loader(options.loader);
+  CHECK(loader.has_value(), options.loader);
+  subject.loader =
+      quantize::check_for_loader(*loader, TRY(base::parse_json(subject.config_text, "config.json")),
+                                 subject.config, *subject.plan, *subject.checkpoint);
   return {};
 }
 
@@ -374,6 +392,7 @@ void print_json(const Subject& subject, int threads) {
   if (subject.text) document["text"] = text_json(*subject.text);
   if (subject.quantization) document["quantization"] = quantization_json(*subject.quantization);
   document["findings"] = std::move(findings);
+  if (subject.loader) document["loader"] = to_json(*subject.loader);
   if (subject.ledger) document["kernels"] = ledger_json(*subject.ledger);
   document["rows"] = std::move(rows);
   fmt::print("{}", base::pretty_json(document));
@@ -386,7 +405,9 @@ base::Result<int> inspect(const CommonOptions& common, const InspectOptions& opt
   TRY(choose_kernels(subject, common, options));
   TRY(open_text(subject, options.model.model));
   open_quantization(subject, options.model.model);
-  const bool loads = !subject.plan || subject.plan->check().has_value();
+  TRY(check_loader(subject, options));
+  const bool loads = (!subject.plan || subject.plan->check().has_value()) &&
+                     (!subject.loader || subject.loader->loads_right());
   if (common.json) {
     print_json(subject, thread_count(common));
   } else {
@@ -399,6 +420,7 @@ base::Result<int> inspect(const CommonOptions& common, const InspectOptions& opt
     }
     if (subject.plan) print_findings(subject.plan->findings);
     if (subject.ledger) print_ledger(*subject.ledger);
+    if (subject.loader) print(*subject.loader);
   }
   return loads ? 0 : 1;
 }

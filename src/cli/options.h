@@ -29,6 +29,7 @@ struct ModelOptions {
 struct InspectOptions {
   ModelOptions model;  // a directory, or a config.json alone
   bool kernels = false;
+  std::string loader;  // a name of quantize::Loader; empty: none is asked about
 };
 
 struct ScoreOptions {

@@ -9,6 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "model/inspection.h"
+#include "quantize/loader_check.h"
 #include "quantize/quantization_manifest.h"
 #include "quantize/quantizer.h"
 
@@ -105,23 +106,31 @@ void print_dry_run(const CommonOptions& common, const Subject& subject) {
   fmt::print("{}", base::pretty_json(document));
 }
 
-// What programs that load the result will make of it, one verdict a loader.
+// What a program that loads the result will make of it.
 struct Verdict {
   std::string loader;
+  bool loads = false;
   std::vector<model::Finding> findings;
-
-  bool loads() const {
-    return std::ranges::none_of(findings, [](const model::Finding& finding) {
-      return finding.severity == model::Severity::kError;
-    });
-  }
 };
 
 base::Result<std::vector<Verdict>> judge(const fs::path& directory) {
-  const model::ModelConfig config = TRY(model::load_model_config(directory));
+  const std::string text = TRY(model::read_config_text(directory));
+  const std::string source = (directory / "config.json").string();
+  const json::value config_json = TRY(base::parse_json(text, source));
+  const model::ModelConfig config = TRY(model::parse_model_config(config_json, source));
   const auto checkpoint = TRY(tensor::Checkpoint::open(directory));
   const model::LoadPlan plan = TRY(model::plan_load(config, checkpoint, {}));
-  return std::vector<Verdict>{{.loader = "ingot", .findings = plan.findings}};
+  std::vector<Verdict> verdicts = {{.loader = "ingot",
+                                    .loads = plan.count(model::Severity::kError) == 0,
+                                    .findings = plan.findings}};
+  for (const auto loader : {quantize::Loader::kSglang, quantize::Loader::kVllm}) {
+    quantize::LoaderReport report =
+        quantize::check_for_loader(loader, config_json, config, plan, checkpoint);
+    verdicts.push_back({.loader = std::string(version(loader)),
+                        .loads = report.loads_right(),
+                        .findings = std::move(report.findings)});
+  }
+  return verdicts;
 }
 
 void print_verdicts(const std::vector<Verdict>& verdicts) {
@@ -130,7 +139,8 @@ void print_verdicts(const std::vector<Verdict>& verdicts) {
   fmt::print("\n");
   for (const Verdict& verdict : verdicts) {
     fmt::print("  {} {}\n", verdict.loader,
-               verdict.loads() ? "loads it as it is" : "would not load it right");
+               verdict.loads ? "loads every tensor in the format that the file has"
+                             : "would not load it right");
     for (size_t i = 0; i < verdict.findings.size() && i < kShown; ++i) {
       const model::Finding& finding = verdict.findings[i];
       fmt::print("    {}: {}\n", kTitles[static_cast<size_t>(finding.severity)], finding.line());
@@ -152,7 +162,7 @@ base::Result<std::string> report_document(const fs::path& directory,
     json::array findings;
     for (const model::Finding& finding : verdict.findings) findings.push_back(to_json(finding));
     loaders[verdict.loader] =
-        json::object{{"loads", verdict.loads()}, {"findings", std::move(findings)}};
+        json::object{{"loads", verdict.loads}, {"findings", std::move(findings)}};
   }
   document.as_object()["loaders"] = std::move(loaders);
   return base::pretty_json(document);
