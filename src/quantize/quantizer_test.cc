@@ -175,8 +175,9 @@ TEST_F(Quantizer, ThreadsAndMemoryChangeNothing) {
     for (const uint64_t memory_bytes :
          {uint64_t{100} << 10, uint64_t{160} << 10, uint64_t{1} << 30}) {
       fs::remove_all(destination());
-      const auto report =
-          source.quantize_to(destination(), {.memory_bytes = memory_bytes}, threads);
+      const auto report = source.quantize_to(
+          destination(), {.memory_bytes = memory_bytes, .target = kernels::detect_target()},
+          threads);
       ASSERT_TRUE(report.has_value()) << report.error().message;
       EXPECT_TRUE(snapshot(destination()) == expected) << threads << " threads, " << memory_bytes;
       if (rows.empty()) rows = text_of(*report);

@@ -187,6 +187,7 @@ TEST_F(Quantize, RefusesBadOptions) {
       {quantize("bad", {"--report", path("nowhere") + "/r.json"}), "its directory is not there"},
       {quantize("expected"), "holds a model already"},
       {quantize("model"), "lies in the source"},
+      {{"quantize", path("model"), "/proc/quantized"}, "cannot create"},
       {{"quantize", path("expected"), path("bad")}, "MXFP4 already"},
   };
   for (const auto& [arguments, words] : cases) {
