@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/dequantize.h"
-#include "kernels/source_values.h"
+#include "kernels/source_fixture.h"
 #include "tensor/fp8.h"
 
 namespace ingot::kernels {
