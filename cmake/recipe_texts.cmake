@@ -2,16 +2,20 @@
 # run. The file is touched only when its text changes. CONFIGURE_DEPENDS sees added recipes.
 function(embed_recipe_texts target folder)
   file(GLOB recipes CONFIGURE_DEPENDS ${folder}/*.toml)
-  list(SORT recipes)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${recipes})
+  set(names "")
+  foreach(recipe IN LISTS recipes)
+    get_filename_component(name ${recipe} NAME_WLE)
+    list(APPEND names ${name})
+  endforeach()
+  list(SORT names)
   set(entries "")
   set(count 0)
-  foreach(recipe IN LISTS recipes)
-    file(READ ${recipe} text)
-    get_filename_component(name ${recipe} NAME_WLE)
+  foreach(name IN LISTS names)
+    file(READ ${folder}/${name}.toml text)
     string(APPEND entries "    {.name = \"${name}\", .text = R\"recipe(${text})recipe\"},\n")
     math(EXPR count "${count} + 1")
   endforeach()
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${recipes})
 
   string(CONCAT source
     "#include \"quantize/recipe_texts.h\"\n\n"

@@ -52,7 +52,7 @@ TEST(QuarkConfig, ReplacesTheSourcesQuantization) {
   const base::json::object& object = config.get_object();
   EXPECT_EQ(object.at("b"), model::json_of(R"({"c": 2, "d": {}})"));
   EXPECT_EQ(object.at("e"), source.at("e"));
-  EXPECT_EQ(object.at("quantization_config").at("quant_method"), "quark");
+  EXPECT_EQ(object.at("quantization_config").at("quant_method").get_string(), "quark");
   std::string keys;
   for (const auto& member : object) keys += std::string(member.key()) + " ";
   EXPECT_EQ(keys, "a b e quantization_config ");
@@ -86,7 +86,7 @@ TEST(QuarkConfig, DescribesFp8LayersByExactNames) {
   ASSERT_TRUE(layers.contains(module));
   EXPECT_EQ(quark_json(layers.at(module)), quark_json(expected));
   for (const auto& entry : config.at("exclude").get_array()) {
-    EXPECT_FALSE(layers.contains(entry.get_string())) << entry;
+    EXPECT_FALSE(layers.contains(entry.get_string())) << entry.get_string();
   }
 }
 
@@ -107,7 +107,7 @@ TEST(QuarkIndex, ListsTensorsShardByShard) {
       for (const tensor::TensorSpec& output : tensor.outputs) {
         ++num_outputs;
         ASSERT_TRUE(map.contains(output.name)) << output.name;
-        EXPECT_EQ(map.at(output.name), shard.file_name);
+        EXPECT_EQ(map.at(output.name).get_string(), shard.file_name);
       }
     }
   }
@@ -115,7 +115,9 @@ TEST(QuarkIndex, ListsTensorsShardByShard) {
   std::string before;
   for (const auto& member : map) {
     const std::string_view name = member.key();
-    if (name.ends_with(".weight_scale")) EXPECT_EQ(before + "_scale", name);
+    if (name.ends_with(".weight_scale")) {
+      EXPECT_EQ(before + "_scale", name);
+    }
     before = name;
   }
 }

@@ -51,7 +51,7 @@ TEST(Recipe, RefusalsSayWhereAndWhat) {
   const std::string pair = "pattern = \"*\"\ntreatment = \"keep\"\n";
   const std::pair<std::string, const char*> cases[] = {
       {head + "[[rules]\n", "mine.toml:3:9: not TOML: "},
-      {head + "[[rules]]\npattern = \"\xFF\"\n", "mine.toml:4:12: not TOML: "},
+      {head + "[[rules]]\npattern = \"\xFF\"\n", "mine.toml:4:11: not TOML: "},
       {head + "color = 1\n" + rule("*"), "mine.toml:3:1: unknown key \"color\""},
       {"description = \"a\"\n" + rule("*"), "\"name\" is missing"},
       {"name = \"a\"\n" + rule("*"), "\"description\" is missing"},
