@@ -1,5 +1,6 @@
 #include "base/output_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -12,6 +13,8 @@
 
 namespace ingot::base {
 namespace {
+
+constexpr std::string_view kTemporarySuffix = ".partial-";  // then the process
 
 // A renamed file survives a power cut once its directory is written too. The file stands complete
 // by now, so that a file system that cannot do this is no reason to fail.
@@ -35,7 +38,7 @@ Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
     return error("{}: cannot create: what is there is no regular file", path.string());
   }
   std::filesystem::path temporary = path;
-  temporary += fmt::format(".partial-{}", ::getpid());
+  temporary += fmt::format("{}{}", kTemporarySuffix, ::getpid());
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor < 0) return error("{}: cannot create: {}", path.string(), std::strerror(errno));
   return OutputFile(path, std::move(temporary), descriptor);
@@ -45,13 +48,13 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::move(other.temporary_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
-      failed_(other.failed_) {}
+      failed_(other.failed_.load()) {}
 
 OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(temporary_, other.temporary_);
   std::swap(descriptor_, other.descriptor_);
-  std::swap(failed_, other.failed_);
+  failed_ = other.failed_.exchange(failed_);
   return *this;
 }
 
@@ -73,6 +76,47 @@ Status OutputFile::write(std::span<const std::byte> bytes) {
     bytes = bytes.subspan(static_cast<size_t>(count));
   }
   return {};
+}
+
+Status OutputFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
+  CHECK(descriptor_ >= 0, "write after finish");
+  while (!bytes.empty()) {
+    const ssize_t count =
+        ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      failed_ = true;
+      return error("{}: write failed: {}", path_.string(), std::strerror(errno));
+    }
+    bytes = bytes.subspan(static_cast<size_t>(count));
+    offset += static_cast<uint64_t>(count);
+  }
+  return {};
+}
+
+Status OutputFile::reserve(uint64_t size_bytes) {
+  CHECK(descriptor_ >= 0, "reserve after finish");
+  if (size_bytes == 0) return {};
+  int status = 0;
+  // Not posix_fallocate, which writes to every block where the file system cannot do it.
+  do {
+    status = ::fallocate(descriptor_, 0, 0, static_cast<off_t>(size_bytes));
+  } while (status != 0 && errno == EINTR);
+  if (status != 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) {
+    status = ::ftruncate(descriptor_, static_cast<off_t>(size_bytes));
+  }
+  if (status == 0) return {};
+  failed_ = true;
+  return error("{}: no space for {} bytes: {}", path_.string(), size_bytes, std::strerror(errno));
+}
+
+bool OutputFile::is_temporary_of(std::string_view file_name, std::string_view name) {
+  if (!file_name.starts_with(name)) return false;
+  file_name.remove_prefix(name.size());
+  if (!file_name.starts_with(kTemporarySuffix)) return false;
+  file_name.remove_prefix(kTemporarySuffix.size());
+  return !file_name.empty() &&
+         std::ranges::all_of(file_name, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 Status OutputFile::finish() {

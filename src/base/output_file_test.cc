@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <iterator>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 
 #include "base/mapped_file.h"
 #include "base/scratch_directory.h"
+#include "base/thread_team.h"
 
 namespace ingot::base {
 namespace {
@@ -123,6 +125,64 @@ TEST_F(OutputFileTest, ReportsAFullDiskAndLeavesNothing) {
     EXPECT_FALSE(write_text_file(path_, megabyte).has_value());
   }
   EXPECT_EQ(num_files(), 0);
+}
+
+TEST_F(OutputFileTest, TakesPiecesAtTheirPlacesFromManyThreads) {
+  constexpr size_t kPieces = 64;
+  constexpr size_t kPieceBytes = 1000;
+  auto file = OutputFile::create(path_);
+  ASSERT_TRUE(file.has_value());
+  ASSERT_TRUE(file->reserve(2 + kPieces * kPieceBytes).has_value());
+  ASSERT_TRUE(file->write("> ").has_value());
+  ThreadTeam team(4);
+  team.run([&](int member) {
+    for (size_t piece = static_cast<size_t>(member); piece < kPieces; piece += 4) {
+      const std::string text(kPieceBytes, static_cast<char>('!' + piece));
+      ASSERT_TRUE(file->write_at(2 + piece * kPieceBytes, std::as_bytes(std::span(text))));
+    }
+  });
+  ASSERT_TRUE(file->finish().has_value());
+  std::string expected = "> ";
+  for (size_t piece = 0; piece < kPieces; ++piece) {
+    expected += std::string(kPieceBytes, static_cast<char>('!' + piece));
+  }
+  EXPECT_EQ(content(), expected);
+}
+
+TEST_F(OutputFileTest, FindsAFullDiskWhenItReserves) {
+  {
+    const FileSizeLimit limit(100'000);
+    auto file = OutputFile::create(path_);
+    ASSERT_TRUE(file.has_value());
+    EXPECT_TRUE(file->reserve(100'000).has_value());
+    const Status status = file->reserve(1 << 20);
+    ASSERT_FALSE(status.has_value());
+    EXPECT_EQ(status.error().message,
+              path_.string() + ": no space for 1048576 bytes: File too large");
+  }
+  EXPECT_EQ(num_files(), 0);
+}
+
+TEST_F(OutputFileTest, ReportsAFullDiskAtAPlace) {
+  const FileSizeLimit limit(100'000);
+  auto file = OutputFile::create(path_);
+  ASSERT_TRUE(file.has_value());
+  const Status status = file->write_at(100'000, std::as_bytes(std::span("x")));
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().message, path_.string() + ": write failed: File too large");
+}
+
+TEST(OutputFile, KnowsItsTemporaryFiles) {
+  EXPECT_TRUE(OutputFile::is_temporary_of("a.json.partial-123", "a.json"));
+  for (const char* other : {"a.json", "a.json.partial-", "a.json.partial-1x", "b.json.partial-1",
+                            "a.json.partial-1.json", "a.jsonx.partial-1"}) {
+    EXPECT_FALSE(OutputFile::is_temporary_of(other, "a.json")) << other;
+  }
+  const ScratchDirectory directory;
+  const auto file = OutputFile::create(directory / "weights");
+  ASSERT_TRUE(file.has_value());
+  const auto entry = std::filesystem::directory_iterator(directory.path());
+  EXPECT_TRUE(OutputFile::is_temporary_of(entry->path().filename().string(), "weights"));
 }
 
 TEST_F(OutputFileTest, NamesThePathItCannotCreate) {

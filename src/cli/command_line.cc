@@ -11,12 +11,14 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "base/build_info.h"
 #include "cli/options.h"
 #include "kernels/target.h"
 #include "model/named_configs.h"
+#include "quantize/recipe.h"
 
 namespace ingot::cli {
 namespace {
@@ -92,13 +94,18 @@ Command add_inspect(CLI::App& program) {
   CLI::App* app = program.add_subcommand(
       "inspect",
       "What is in a checkpoint, which rule decided each tensor's format, and what does not fit.\n"
-      "Reads headers only. Exit status 1: the model could not be loaded as it is.");
+      "Reads headers only. Exit status 1: the model could not be loaded as it is; with --for also: "
+      "that program would\nnot load it right, or it could not be checked.");
   auto options = std::make_shared<InspectOptions>();
   app->add_option("MODEL", options->model.model,
                   "Model directory, or a config.json alone to count what it describes")
       ->required();
   app->add_flag("--kernels", options->kernels,
                 "Show which kernel would run each operation, and why");
+  app->add_option("--for", options->loader,
+                  "Would this program load every tensor in the format that the file has? "
+                  "sglang-0.5.13 is sglang before it knew the MTP layer of GLM-5.2")
+      ->check(CLI::IsMember({"sglang", "sglang-0.5.13", "vllm"}));
   add_numeric_options(*app, options->model);
   return {app, [options](const CommonOptions& common) { return inspect(common, *options); }};
 }
@@ -236,6 +243,49 @@ Command add_synth(CLI::App& program) {
   return {app, [options](const CommonOptions& common) { return synth(common, *options); }};
 }
 
+Command add_quantize(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("quantize",
+                                         "Round a model's weights to MXFP4 or FP8, in the format "
+                                         "that AMD Quark exports and sglang and "
+                                         "vLLM load.\n"
+                                         "An interrupted run goes on where it stopped when the "
+                                         "command is repeated. Exit status 1: it\n"
+                                         "is written and a program would not load it right.");
+  auto options = std::make_shared<QuantizeOptions>();
+  app->add_option("SOURCE", options->source,
+                  "Model directory: config.json and safetensors in bf16, f16, f32 or FP8")
+      ->type_name("DIR")
+      ->required();
+  app->add_option("DESTINATION", options->destination,
+                  "Directory to make, or that of an interrupted run")
+      ->type_name("DIR")
+      ->required();
+  app->add_option("--recipe", options->recipe,
+                  fmt::format("What becomes of which layer: a TOML file, or one of {}; default: by "
+                              "the model's family",
+                              fmt::join(quantize::recipe_names(), ", ")))
+      ->type_name("NAME|FILE");
+  app->add_option("--dequant", options->dequantization,
+                  "What values of an FP8 source are rounded to first; Quark 0.13 takes fp32, 0.12 "
+                  "took bf16")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str();
+  app->add_option("--scale-search", options->scale_search,
+                  "How the scale of 32 values is chosen; even: as Quark, from the largest; mse: "
+                  "the neighbour with the least squared error")
+      ->check(CLI::IsMember({"even", "mse"}))
+      ->capture_default_str();
+  app->add_option("--memory", options->memory_bytes,
+                  "Bytes of buffers in all, such as 512MiB or 1GiB; default: 1GiB")
+      ->check(not_negative)
+      ->transform(CLI::AsSizeValue(false));
+  app->add_option("--report", options->report,
+                  "Also write the report, a row a tensor, to this file, whose name ends in .json")
+      ->type_name("FILE");
+  app->add_flag("--dry-run", options->dry_run, "Show what would be done, and do nothing");
+  return {app, [options](const CommonOptions& common) { return quantize(common, *options); }};
+}
+
 }  // namespace
 
 int run(int argc, const char* const* argv) {
@@ -252,9 +302,9 @@ int run(int argc, const char* const* argv) {
       ->envname("INGOT_THREADS")
       ->check(CLI::Range(1, 1024));
   program.add_flag("--json", common.json, "Print the result as JSON");
-  const std::vector<Command> commands = {add_inspect(program),  add_score(program),
-                                         add_generate(program), add_chat(program),
-                                         add_tokenize(program), add_synth(program)};
+  const std::vector<Command> commands = {
+      add_inspect(program),  add_score(program), add_generate(program), add_chat(program),
+      add_tokenize(program), add_synth(program), add_quantize(program)};
   for (const Command& command : commands) {
     command.app->footer("Also --json, --threads N and --config FILE; see ingot --help.");
   }

@@ -5,15 +5,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/provenance.h"
+#include "cli/loader_report.h"
 #include "cli/options.h"
 #include "engine/model_text.h"
 #include "model/end_of_sequence.h"
 #include "model/inspection.h"
 #include "model/kv_cache.h"
 #include "model/transformer.h"
+#include "quantize/quantization_report.h"
 
 namespace ingot::cli {
 namespace {
@@ -33,6 +36,8 @@ struct Subject {
   model::Inspection inspection;
   std::optional<kernels::Ledger> ledger;
   std::optional<engine::ModelText> text;
+  std::optional<quantize::QuantizationReport> quantization;
+  std::optional<quantize::LoaderReport> loader;
 };
 
 // "753.33 B", "1.25 M"
@@ -124,6 +129,23 @@ base::Status open_text(Subject& subject, const std::filesystem::path& directory)
   return {};
 }
 
+// Adds how the model was made, where `ingot quantize` left word of it. No loader reads that file,
+// so that damage to it keeps nobody from loading the model.
+void open_quantization(Subject& subject, const std::filesystem::path& directory) {
+  if (!subject.plan) return;
+  auto report = quantize::read_report(directory);
+  if (report) {
+    subject.quantization = std::move(*report);
+    return;
+  }
+  subject.plan->findings.push_back(
+      {.severity = Severity::kWarning,
+       .code = "report_unreadable",
+       .subject = std::string(quantize::kManifestName),
+       .message = report.error().message,
+       .remedy = "remove the file, or quantize the model again to have it"});
+}
+
 // Adds a finding when a plan without errors has a use that no kernel of this build takes, and the
 // ledger when it is wanted. The ledger is of the main layers, the MTP layer runs only for drafts.
 base::Status choose_kernels(Subject& subject, const CommonOptions& common,
@@ -151,6 +173,21 @@ base::Status choose_kernels(Subject& subject, const CommonOptions& common,
       TRY(model::Weights::shapes_of(subject.config, plan, model::MtpChoice::kLeaveOut));
   subject.ledger = TRY(model::Transformer::create(subject.config, weights, *choices))
   .ledger();
+  return {};
+}
+
+// What another program would make of the checkpoint, when that was asked.
+base::Status check_loader(Subject& subject, const InspectOptions& options) {
+  if (options.loader.empty()) return {};
+  if (!subject.plan) {
+    return base::error(
+        "--for needs tensor headers, and only a config is here; name a directory with weights");
+  }
+  const auto loader = quantize::find_loader(options.loader);
+  CHECK(loader.has_value(), options.loader);
+  subject.loader =
+      quantize::check_for_loader(*loader, TRY(base::parse_json(subject.config_text, "config.json")),
+                                 subject.config, *subject.plan, *subject.checkpoint);
   return {};
 }
 
@@ -319,6 +356,16 @@ json::object text_json(const engine::ModelText& model_text) {
   return text;
 }
 
+json::object quantization_json(const quantize::QuantizationReport& report) {
+  json::array tensors;
+  for (const quantize::TensorReport& tensor : report.tensors) tensors.push_back(to_json(tensor));
+  return {{"recipe", report.recipe},
+          {"dequant", report.dequantization},
+          {"scale_search", report.scale_search},
+          {"complete", report.complete},
+          {"tensors", std::move(tensors)}};
+}
+
 void print_json(const Subject& subject, int threads) {
   const model::ModelConfig& c = subject.config;
   base::ProvenanceInputs inputs{.threads = threads, .seed = {}};
@@ -343,7 +390,9 @@ void print_json(const Subject& subject, int threads) {
     for (const auto& row : subject.plan->rows) rows.push_back(to_json(row, *subject.checkpoint));
   }
   if (subject.text) document["text"] = text_json(*subject.text);
+  if (subject.quantization) document["quantization"] = quantization_json(*subject.quantization);
   document["findings"] = std::move(findings);
+  if (subject.loader) document["loader"] = to_json(*subject.loader);
   if (subject.ledger) document["kernels"] = ledger_json(*subject.ledger);
   document["rows"] = std::move(rows);
   fmt::print("{}", base::pretty_json(document));
@@ -355,7 +404,10 @@ base::Result<int> inspect(const CommonOptions& common, const InspectOptions& opt
   Subject subject = TRY(open_subject(options));
   TRY(choose_kernels(subject, common, options));
   TRY(open_text(subject, options.model.model));
-  const bool loads = !subject.plan || subject.plan->check().has_value();
+  open_quantization(subject, options.model.model);
+  TRY(check_loader(subject, options));
+  const bool loads = (!subject.plan || subject.plan->check().has_value()) &&
+                     (!subject.loader || subject.loader->loads_right());
   if (common.json) {
     print_json(subject, thread_count(common));
   } else {
@@ -363,8 +415,12 @@ base::Result<int> inspect(const CommonOptions& common, const InspectOptions& opt
     print_text_files(subject);
     print_modules(subject);
     if (subject.plan) print_rules(*subject.plan);
+    if (subject.quantization) {
+      fmt::print("\n  how it was made, by ingot quantize:\n{}", describe(*subject.quantization));
+    }
     if (subject.plan) print_findings(subject.plan->findings);
     if (subject.ledger) print_ledger(*subject.ledger);
+    if (subject.loader) print(*subject.loader);
   }
   return loads ? 0 : 1;
 }

@@ -29,6 +29,7 @@ struct ModelOptions {
 struct InspectOptions {
   ModelOptions model;  // a directory, or a config.json alone
   bool kernels = false;
+  std::string loader;  // a name of quantize::Loader; empty: none is asked about
 };
 
 struct ScoreOptions {
@@ -85,6 +86,17 @@ struct SynthOptions {
   uint64_t seed = 0;
 };
 
+struct QuantizeOptions {
+  std::filesystem::path source;
+  std::filesystem::path destination;
+  std::string recipe;  // a name or a file; empty: the family's own
+  std::string dequantization = "fp32";
+  std::string scale_search = "even";
+  uint64_t memory_bytes = uint64_t{1} << 30;
+  std::filesystem::path report;  // empty: only the one beside the weights
+  bool dry_run = false;
+};
+
 // The commands, one a file. Each returns the exit status: 0 done, 1 it ran and the answer is no; an
 // error is bad usage or input, exit status 2.
 base::Result<int> inspect(const CommonOptions& common, const InspectOptions& options);
@@ -93,6 +105,7 @@ base::Result<int> generate(const CommonOptions& common, const GenerateOptions& o
 base::Result<int> chat(const CommonOptions& common, const ChatOptions& options);
 base::Result<int> tokenize(const CommonOptions& common, const TokenizeOptions& options);
 base::Result<int> synth(const CommonOptions& common, const SynthOptions& options);
+base::Result<int> quantize(const CommonOptions& common, const QuantizeOptions& options);
 
 // Threads to use, and the rest in the form that the engine takes.
 int thread_count(const CommonOptions& common);

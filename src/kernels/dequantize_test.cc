@@ -1,5 +1,8 @@
 #include "kernels/dequantize.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "kernels/test_team.h"
@@ -22,6 +25,56 @@ TEST(Dequantize, GivesTheNumbersOfEveryFormat) {
       for (size_t i = 0; i < wide.size(); ++i) {
         ASSERT_EQ(narrow[i].bits, tensor::to_bf16(wide[i]).bits) << name(format) << " " << i;
       }
+    }
+  }
+}
+
+// Ranges that begin and end within and at the edges of the 128 rows of a block.
+TEST(Dequantize, RowsAreThoseOfTheWhole) {
+  using enum WeightFormat;
+  const int64_t rows = 300;
+  const int64_t cols = 150;
+  for (const WeightFormat format : {kF32, kF16, kBF16, kFp8Block, kFp8Channel, kMxfp4}) {
+    const StoredMatrix matrix(format, random_values("matrix", rows * cols, 3), rows, cols);
+    for (const auto& [first, count] :
+         {std::pair{0, 300}, {0, 1}, {127, 2}, {128, 128}, {130, 100}, {299, 1}, {5, 0}}) {
+      const auto begin = matrix.decoded().begin() + first * cols;
+      std::vector<float> wide(static_cast<size_t>(count * cols));
+      dequantize_rows(matrix.weight(), first, count, wide.data());
+      EXPECT_TRUE(std::equal(wide.begin(), wide.end(), begin))
+          << name(format) << " " << first << " " << count;
+      std::vector<tensor::BFloat16> narrow(wide.size());
+      dequantize_rows(matrix.weight(), first, count, narrow.data());
+      for (size_t i = 0; i < wide.size(); ++i) {
+        ASSERT_EQ(narrow[i].bits, tensor::to_bf16(wide[i]).bits) << name(format) << " " << i;
+      }
+    }
+  }
+}
+
+TEST(DequantizeDeathTest, RowsMustExist) {
+  const StoredMatrix matrix(WeightFormat::kF32, random_values("matrix", 8), 4, 2);
+  std::vector<float> out(8);
+  EXPECT_DEATH(dequantize_rows(matrix.weight(), 3, 2, out.data()), "CHECK failed");
+}
+
+TEST(Dequantize, KeepsEveryFp8ByteAsItReads) {
+  std::vector<uint8_t> codes(256);
+  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i);
+  const float scale = 0.375f;
+  const Weight weight{.format = WeightFormat::kFp8Channel,
+                      .rows = 1,
+                      .cols = 256,
+                      .data = codes.data(),
+                      .scales = &scale};
+  std::vector<float> out(256);
+  dequantize(weight, out.data());
+  for (size_t i = 0; i < codes.size(); ++i) {
+    if (tensor::is_nan(tensor::Float8E4M3{codes[i]})) {
+      EXPECT_TRUE(std::isnan(out[i])) << i;
+    } else {
+      EXPECT_EQ(out[i], tensor::to_f32(tensor::Float8E4M3{codes[i]}) * scale) << i;
+      EXPECT_EQ(std::signbit(out[i]), i >= 128) << i;
     }
   }
 }

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -17,12 +19,16 @@ namespace ingot::quantize {
 // What values of an FP8 source are rounded to before they are quantized: Quark 0.13 does not, 0.12
 // went through bf16.
 enum class Dequantization : uint8_t { kF32, kBF16 };
+std::string_view name(Dequantization dequantization);      // "fp32", "bf16"
+std::string_view name(kernels::ScaleSearch scale_search);  // "even", "mse"
 
 struct QuantizerOptions {
   Dequantization dequantization = Dequantization::kF32;
   kernels::ScaleSearch scale_search = kernels::ScaleSearch::kEven;
   uint64_t memory_bytes = uint64_t{1} << 30;  // of buffers in all, beside the page cache
   kernels::Target target = kernels::Target::kReference;
+  // Asked between two pieces of work, from any thread: whether to stop here. May be empty.
+  std::function<bool()> interrupted = {};
 };
 
 // Writes what the plan says to `destination`, shard after shard, the tensors of a shard on all

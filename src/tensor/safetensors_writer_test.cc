@@ -53,6 +53,36 @@ TEST_F(SafetensorsWriterTest, WritesThisFile) {
   EXPECT_EQ(base::read_text_file(path_, 1000), length + header + padding + ".....");
 }
 
+TEST_F(SafetensorsWriterTest, TakesTensorsInAnyOrder) {
+  const std::vector<TensorSpec> specs = {
+      {"a", DType::kBF16, {3, 5}}, {"empty", DType::kU8, {0}}, {"b", DType::kF32, {4}}};
+  const std::vector<std::byte> data = random_bytes(30 + 16);
+  ASSERT_TRUE(write(specs, data, 46).has_value());
+  const auto expected = base::read_text_file(path_, 1000);
+  EXPECT_EQ(SafetensorsWriter::file_bytes(specs), expected->size());
+
+  auto writer = SafetensorsWriter::create(path_, specs);
+  ASSERT_TRUE(writer.has_value());
+  const std::span<const std::byte> bytes(data);
+  ASSERT_TRUE(writer->reserve().has_value());
+  ASSERT_TRUE(writer->write_at(2, 4, bytes.subspan(34, 12)).has_value());
+  ASSERT_TRUE(writer->write_at(0, 10, bytes.subspan(10, 20)).has_value());
+  ASSERT_TRUE(writer->write_at(1, 0, {}).has_value());
+  ASSERT_TRUE(writer->write_at(2, 0, bytes.subspan(30, 4)).has_value());
+  ASSERT_TRUE(writer->write_at(0, 0, bytes.first(10)).has_value());
+  ASSERT_TRUE(writer->finish().has_value());
+  EXPECT_EQ(base::read_text_file(path_, 1000), expected);
+}
+
+TEST_F(SafetensorsWriterTest, WritesNothingOutsideATensor) {
+  auto writer = SafetensorsWriter::create(path_, {{"a", DType::kU8, {3}}, {"b", DType::kU8, {3}}});
+  ASSERT_TRUE(writer.has_value());
+  const std::vector<std::byte> four(4);
+  EXPECT_DEATH(static_cast<void>(writer->write_at(0, 0, four)), "write outside the tensor");
+  EXPECT_DEATH(static_cast<void>(writer->write_at(0, 4, {})), "write outside the tensor");
+  EXPECT_DEATH(static_cast<void>(writer->finish()), "tensors are incomplete");
+}
+
 TEST_F(SafetensorsWriterTest, RoundTripsThroughTheReader) {
   const std::vector<TensorSpec> specs = {
       {"model.embed_tokens.weight", DType::kBF16, {7, 5}},

@@ -1,0 +1,144 @@
+#include "quantize/destination.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/log.h"
+#include "base/output_file.h"
+#include "base/progress.h"
+
+namespace ingot::quantize {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool lies_in(const fs::path& inner, const fs::path& outer) {
+  std::error_code code;
+  const fs::path a = fs::weakly_canonical(inner, code);
+  const fs::path b = fs::weakly_canonical(outer, code);
+  return std::mismatch(b.begin(), b.end(), a.begin(), a.end()).first == b.end();
+}
+
+// Names of all files that a run writes, relative to its directory.
+std::vector<fs::path> written_names(const QuantizationPlan& plan,
+                                    const std::vector<SideFile>& side_files) {
+  std::vector<fs::path> names = {fs::path(kManifestName), "model.safetensors.index.json",
+                                 "config.json"};
+  for (const PlannedShard& shard : plan.shards) names.emplace_back(shard.file_name);
+  for (const SideFile& file : side_files) names.push_back(file.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+bool is_left_over(const fs::path& relative, const std::vector<fs::path>& names) {
+  const std::string file = relative.filename().string();
+  const size_t dot = file.rfind(".partial-");
+  if (dot == std::string::npos) return false;
+  const std::string name = file.substr(0, dot);
+  return std::ranges::binary_search(names, relative.parent_path() / name) &&
+         base::OutputFile::is_temporary_of(file, name);
+}
+
+base::Status remove_left_overs(const fs::path& directory, const std::vector<fs::path>& names) {
+  std::vector<fs::path> left_over;
+  std::error_code code;
+  fs::recursive_directory_iterator entries(directory, code);
+  for (; !code && entries != fs::recursive_directory_iterator(); entries.increment(code)) {
+    std::error_code ignored;
+    if (!entries->is_regular_file(ignored)) continue;
+    const fs::path relative = entries->path().lexically_relative(directory);
+    if (is_left_over(relative, names)) left_over.push_back(entries->path());
+  }
+  for (const fs::path& path : left_over) {
+    if (!code) fs::remove(path, code);
+  }
+  if (!code) return {};
+  return base::error("{}: what a killed run left there cannot be removed: {}", directory.string(),
+                     code.message());
+}
+
+}  // namespace
+
+base::Result<Destination> Destination::open(const fs::path& path, const fs::path& source,
+                                            const RunIdentity& identity,
+                                            const QuantizationPlan& plan,
+                                            const std::vector<SideFile>& side_files) {
+  if (lies_in(path, source)) {
+    return base::error("{}: lies in the source; name a directory elsewhere", path.string());
+  }
+  std::error_code code;
+  const bool is_new = fs::create_directories(path, code);
+  if (code) return base::error("{}: cannot create: {}", path.string(), code.message());
+  Destination destination(path, TRY(base::DirectoryLock::acquire(path)), is_new);
+  TRY(destination.recognise(identity));
+  TRY(remove_left_overs(path, written_names(plan, side_files)));
+  return destination;
+}
+
+Destination::~Destination() {
+  std::error_code ignored;  // most often that it is not empty
+  if (is_new_) fs::remove(path_, ignored);
+}
+
+base::Status Destination::recognise(const RunIdentity& identity) {
+  std::error_code code;
+  if (fs::exists(path_ / "config.json", code)) {
+    return base::error("{}: holds a model already; remove it or name another directory",
+                       path_.string());
+  }
+  if (!fs::exists(path_ / kManifestName, code)) {
+    for (const auto& entry : fs::directory_iterator(path_, code)) {
+      // A run that was killed at its very first write.
+      const std::string name = entry.path().filename().string();
+      if (base::OutputFile::is_temporary_of(name, kManifestName)) continue;
+      return base::error(
+          "{}: holds {} and no interrupted run of ingot quantize; name an empty directory",
+          path_.string(), name);
+    }
+    if (code) return base::error("{}: cannot be listed: {}", path_.string(), code.message());
+    return {};
+  }
+  auto manifest = read_manifest(path_ / kManifestName);
+  if (!manifest) {
+    return base::error("{}; remove the directory to start anew", manifest.error().message);
+  }
+  const std::string differs = difference(manifest->identity, identity);
+  if (!differs.empty()) {
+    return base::error(
+        "{}: holds an interrupted run of other work: {}; repeat its command or name another "
+        "directory",
+        path_.string(), differs);
+  }
+  interrupted_run_ = std::move(*manifest);
+  return {};
+}
+
+std::vector<FinishedShard> Destination::finished_shards() const {
+  std::vector<FinishedShard> shards;
+  if (!interrupted_run_) return shards;
+  for (const FinishedShard& shard : interrupted_run_->shards) {
+    std::error_code code;
+    const uint64_t size_bytes = fs::file_size(path_ / shard.file_name, code);
+    if (!code && size_bytes == shard.file_bytes) {
+      shards.push_back(shard);
+      continue;
+    }
+    base::log_warning(
+        fmt::format("{}: was finished and is gone or has another size; it is made again",
+                    (path_ / shard.file_name).string()));
+  }
+  return shards;
+}
+
+base::Status check_space(const fs::path& directory, uint64_t bytes) {
+  std::error_code code;
+  const fs::space_info space = fs::space(directory, code);
+  if (code) return base::error("{}: free space is unknown: {}", directory.string(), code.message());
+  if (space.available >= bytes) return {};
+  return base::error("{}: {} are still to be written and {} are free; free {} or write elsewhere",
+                     directory.string(), base::format_bytes(bytes),
+                     base::format_bytes(space.available),
+                     base::format_bytes(bytes - space.available));
+}
+
+}  // namespace ingot::quantize

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "base/directory_lock.h"
+#include "base/result.h"
+#include "quantize/quantization_manifest.h"
+#include "quantize/side_files.h"
+
+namespace ingot::quantize {
+
+// The directory that a run writes to, ours alone while this lives. A directory that open() made and
+// in which nothing was written goes away with it.
+class Destination {
+ public:
+  // Takes a directory that is not there yet, that is empty, or that holds an interrupted run of the
+  // same identity. What was half written by a run that was killed is removed.
+  // Errors: anything else there, with what it is or how it differs; a run in progress; a place in
+  // the source; no right to write.
+  static base::Result<Destination> open(const std::filesystem::path& path,
+                                        const std::filesystem::path& source,
+                                        const RunIdentity& identity, const QuantizationPlan& plan,
+                                        const std::vector<SideFile>& side_files);
+
+  Destination(Destination&& other) noexcept
+      : path_(std::move(other.path_)),
+        lock_(std::move(other.lock_)),
+        is_new_(std::exchange(other.is_new_, false)),
+        interrupted_run_(std::move(other.interrupted_run_)) {}
+  ~Destination();
+
+  const std::filesystem::path& path() const { return path_; }
+
+  // The shards that an interrupted run finished and that still stand as it left them.
+  std::vector<FinishedShard> finished_shards() const;
+
+ private:
+  Destination(std::filesystem::path path, base::DirectoryLock lock, bool is_new)
+      : path_(std::move(path)), lock_(std::move(lock)), is_new_(is_new) {}
+
+  base::Status recognise(const RunIdentity& identity);
+
+  std::filesystem::path path_;
+  base::DirectoryLock lock_;
+  bool is_new_ = false;
+  std::optional<QuantizationManifest> interrupted_run_;
+};
+
+// An error when the file system that holds `directory` has less than `bytes` left.
+base::Status check_space(const std::filesystem::path& directory, uint64_t bytes);
+
+}  // namespace ingot::quantize

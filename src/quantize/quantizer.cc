@@ -1,0 +1,203 @@
+#include "quantize/quantizer.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/output_file.h"
+#include "base/progress.h"
+#include "base/provenance.h"
+#include "model/load_plan.h"
+#include "quantize/destination.h"
+#include "quantize/quark_config.h"
+#include "quantize/quark_json.h"
+#include "quantize/row_chunks.h"
+#include "quantize/shard_writer.h"
+
+namespace ingot::quantize {
+namespace {
+
+namespace json = base::json;
+namespace fs = std::filesystem;
+
+// Besides data: headers, index, config, and the manifest, which grows with every shard.
+constexpr uint64_t kMarginBytes = uint64_t{1} << 20;
+constexpr uint64_t kMarginBytesPerTensor = 4096;
+
+uint64_t file_bytes(const PlannedShard& shard) {
+  std::vector<tensor::TensorSpec> outputs;
+  for (const PlannedTensor& tensor : shard.tensors) {
+    outputs.insert(outputs.end(), tensor.outputs.begin(), tensor.outputs.end());
+  }
+  return tensor::SafetensorsWriter::file_bytes(outputs);
+}
+
+RunIdentity identity_of(const QuantizationPlan& plan, const QuantizerOptions& options,
+                        const std::vector<SourceFile>& files, std::string model_hash) {
+  RunIdentity identity{.model_hash = std::move(model_hash),
+                       .source_files = {},
+                       .recipe = plan.recipe.name,
+                       .rules = plan.recipe.rules,
+                       .dequantization = std::string(name(options.dequantization)),
+                       .scale_search = std::string(name(options.scale_search)),
+                       .layout_hash = layout_hash(plan)};
+  for (const SourceFile& file : files) {
+    identity.source_files.emplace_back(file.name, file.size_bytes);
+  }
+  return identity;
+}
+
+// Whether rows of a manifest are those of the shard that it names.
+bool fits(const FinishedShard& finished, const PlannedShard& shard) {
+  return finished.file_bytes == file_bytes(shard) &&
+         std::ranges::equal(finished.tensors, shard.tensors, {}, &TensorReport::name,
+                            [](const PlannedTensor& tensor) -> const std::string& {
+                              return tensor.source.data->name;
+                            });
+}
+
+// One call of quantize().
+class Run {
+ public:
+  Run(const tensor::Checkpoint& source, const QuantizationPlan& plan,
+      const QuantizerOptions& options, base::ThreadTeam& team, const base::Clock& clock)
+      : source_(source), plan_(plan), options_(options), team_(team), clock_(clock) {}
+
+  base::Result<QuantizationReport> go(const json::value& source_config,
+                                      const fs::path& source_directory, const fs::path& path) {
+    const uint64_t buffer_bytes = TRY(member_buffer_bytes(plan_, options_, team_.size()));
+    source_files_ = TRY(look_at_source(source_));
+    const std::vector<SideFile> side_files = TRY(list_side_files(source_directory));
+    const std::string config_text = TRY(model::read_config_text(source_directory));
+    manifest_.identity =
+        identity_of(plan_, options_, source_files_, model::model_hash(config_text, source_));
+    manifest_.num_shards = plan_.shards.size();
+    const Destination destination =
+        TRY(Destination::open(path, source_directory, manifest_.identity, plan_, side_files));
+    path_ = path;
+    ShardWriter writer(source_, source_files_, options_, buffer_bytes, team_);
+    TRY(take_up(destination.finished_shards(), writer));
+    TRY(check_space(path, bytes_to_write(side_files)));
+    TRY(write_manifest());
+    TRY(write_shards(writer));
+    TRY(base::write_text_file(path / "model.safetensors.index.json",
+                              quark_json(quark_index(plan_, total_file_bytes()))));
+    TRY(copy_side_files(side_files, source_directory, path));
+    TRY(base::write_text_file(path / "config.json",
+                              quark_json(quark_config(source_config, plan_))));
+    return manifest_.report();
+  }
+
+ private:
+  const PlannedShard* planned(std::string_view file_name) const {
+    const auto found = std::ranges::find(plan_.shards, file_name, &PlannedShard::file_name);
+    return found == plan_.shards.end() ? nullptr : &*found;
+  }
+
+  bool is_finished(const PlannedShard& shard) const {
+    return std::ranges::find(manifest_.shards, shard.file_name, &FinishedShard::file_name) !=
+           manifest_.shards.end();
+  }
+
+  // Shards of an interrupted run, whose sources must be what they were.
+  base::Status take_up(std::vector<FinishedShard> finished, ShardWriter& writer) {
+    const std::function<bool()>& interrupted = options_.interrupted;
+    std::vector<std::pair<const PlannedShard*, size_t>> doubtful;
+    uint64_t doubtful_bytes = 0;
+    for (size_t i = 0; i < finished.size(); ++i) {
+      const PlannedShard* shard = planned(finished[i].file_name);
+      if (shard == nullptr || !fits(finished[i], *shard)) {
+        return base::error(
+            "{}: its rows are not those of this model; remove the directory to "
+            "start anew",
+            (path_ / kManifestName).string());
+      }
+      std::vector<SourceFile> now;
+      for (const uint32_t file : source_files_of(*shard)) now.push_back(source_files_[file]);
+      if (now == finished[i].sources) continue;
+      doubtful.emplace_back(shard, i);
+      doubtful_bytes += shard->source_bytes;
+      finished[i].sources = std::move(now);
+    }
+    base::Progress progress("comparing", doubtful_bytes, base::Progress::Unit::kBytes, clock_);
+    SharedWork work{.progress = progress, .interrupted = interrupted};
+    for (const auto& [shard, i] : doubtful) {
+      TRY(writer.check_hashes(*shard, finished[i], work));
+    }
+    manifest_.shards = std::move(finished);
+    return {};
+  }
+
+  uint64_t bytes_to_write(const std::vector<SideFile>& side_files) const {
+    uint64_t bytes = kMarginBytes;
+    for (const PlannedShard& shard : plan_.shards) {
+      bytes += shard.tensors.size() * kMarginBytesPerTensor;
+      if (!is_finished(shard)) bytes += file_bytes(shard);
+    }
+    for (const SideFile& file : side_files) bytes += file.size_bytes;
+    return bytes;
+  }
+
+  uint64_t total_file_bytes() const {
+    uint64_t bytes = 0;
+    for (const FinishedShard& shard : manifest_.shards) bytes += shard.file_bytes;
+    return bytes;
+  }
+
+  base::Status write_manifest() {
+    // In the order of the plan, whatever was made again.
+    std::ranges::sort(manifest_.shards, {}, [&](const FinishedShard& shard) {
+      return planned(shard.file_name) - plan_.shards.data();
+    });
+    json::object document = base::result_document(
+        "quantization", {.model_hash = manifest_.identity.model_hash,
+                         .threads = team_.size(),
+                         .arithmetic = {.target = std::string(kernels::name(options_.target))},
+                         .seed = {}});
+    add_to(document, manifest_);
+    return base::write_text_file(path_ / kManifestName, base::pretty_json(document));
+  }
+
+  base::Status write_shards(ShardWriter& writer) {
+    uint64_t source_bytes = 0;
+    for (const PlannedShard& shard : plan_.shards) {
+      if (!is_finished(shard)) source_bytes += shard.source_bytes;
+    }
+    base::Progress progress("quantizing", source_bytes, base::Progress::Unit::kBytes, clock_);
+    SharedWork work{.progress = progress, .interrupted = options_.interrupted};
+    for (const PlannedShard& shard : plan_.shards) {
+      if (is_finished(shard)) continue;
+      manifest_.shards.push_back(TRY(writer.write(shard, path_ / shard.file_name, work)));
+      TRY(write_manifest());
+    }
+    return {};
+  }
+
+  const tensor::Checkpoint& source_;
+  const QuantizationPlan& plan_;
+  const QuantizerOptions& options_;
+  base::ThreadTeam& team_;
+  const base::Clock& clock_;
+  fs::path path_;
+  std::vector<SourceFile> source_files_;
+  QuantizationManifest manifest_;
+};
+
+}  // namespace
+
+std::string_view name(Dequantization dequantization) {
+  return dequantization == Dequantization::kF32 ? "fp32" : "bf16";
+}
+
+std::string_view name(kernels::ScaleSearch scale_search) {
+  return scale_search == kernels::ScaleSearch::kEven ? "even" : "mse";
+}
+
+base::Result<QuantizationReport> quantize(
+    const tensor::Checkpoint& source, const json::value& source_config,
+    const QuantizationPlan& plan, const fs::path& source_directory, const fs::path& destination,
+    const QuantizerOptions& options, base::ThreadTeam& team, const base::Clock& clock) {
+  return Run(source, plan, options, team, clock).go(source_config, source_directory, destination);
+}
+
+}  // namespace ingot::quantize

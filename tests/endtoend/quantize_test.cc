@@ -1,0 +1,258 @@
+// `ingot quantize`: from a made-up model to one that runs, through kills, Ctrl-C and bad options.
+
+#include <csignal>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/scratch_directory.h"
+#include "endtoend/program.h"
+#include "model/config_fixture.h"
+#include "tensor/checkpoint.h"
+#include "tensor/safetensors_writer.h"
+
+namespace ingot::endtoend {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = base::json;
+using model::json_of;
+
+constexpr size_t kShards = 5;
+constexpr const char* kManifest = "ingot_quantization.json";
+
+// model.safetensors of a directory as several files and their index.
+void split_weights(const fs::path& directory) {
+  const auto whole = tensor::Checkpoint::open(directory).value();
+  json::object map;
+  const size_t share = (whole.tensors().size() + kShards - 1) / kShards;
+  for (size_t shard = 0; shard < kShards; ++shard) {
+    const std::string file = fmt::format("model-{:05}-of-{:05}.safetensors", shard + 1, kShards);
+    std::vector<tensor::TensorSpec> specs;
+    std::vector<std::byte> data;
+    for (size_t i = shard * share; i < std::min((shard + 1) * share, whole.tensors().size()); ++i) {
+      const tensor::TensorInfo& info = whole.tensors()[i];
+      specs.push_back({info.name, info.dtype, info.shape});
+      const size_t begin = data.size();
+      data.resize(begin + info.size_bytes);
+      CHECK(whole.read(info, 0, std::span(data).subspan(begin)).has_value());
+      map[info.name] = file;
+    }
+    auto writer = tensor::SafetensorsWriter::create(directory / file, specs).value();
+    CHECK(writer.append(data).has_value() && writer.finish().has_value());
+  }
+  fs::remove(directory / "model.safetensors");
+  write_file(directory / "model.safetensors.index.json",
+             base::compact_json(json::object{{"weight_map", std::move(map)}}));
+}
+
+// All files but the manifest, which says when it was written.
+std::map<std::string, std::string> snapshot(const fs::path& directory) {
+  std::map<std::string, std::string> files;
+  if (!fs::exists(directory)) return files;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (name != kManifest) files[name] = contents(entry.path());
+  }
+  return files;
+}
+
+bool is_partial(const std::string& name) { return name.contains(".partial-"); }
+
+// Starts the program silently, sends it a signal after some time, and waits for its end.
+int status_after_signal(const std::vector<std::string>& arguments, int signal, int64_t delay_us) {
+  const pid_t child = ::fork();
+  CHECK(child >= 0, "cannot fork");
+  if (child == 0) {
+    const int null = ::open("/dev/null", O_WRONLY);
+    ::dup2(null, STDOUT_FILENO);
+    ::dup2(null, STDERR_FILENO);
+    execute_ingot(arguments);
+  }
+  ::usleep(static_cast<useconds_t>(delay_us));
+  ::kill(child, signal);
+  int status = 0;
+  CHECK(::waitpid(child, &status, 0) == child);
+  return status;
+}
+
+class Quantize : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    scratch_ = new base::ScratchDirectory;
+    const Outcome synth = run_ingot({"synth", path("model"), "--config", "tiny", "--seed", "4"});
+    CHECK(synth.status == 0, synth.err);
+    split_weights(path("model"));
+    write_file(fs::path(path("model")) / "notes.txt", "a side file");
+    const auto begin = base::SystemClock().now();
+    const Outcome outcome = run_ingot(quantize("expected"));
+    duration_us_ = static_cast<int64_t>(1e6 * base::seconds(base::SystemClock().now() - begin));
+    CHECK(outcome.status == 0, outcome.err);
+    CHECK(outcome.err.empty(), outcome.err);
+    out_ = outcome.out;
+    expected_ = snapshot(path("expected"));
+  }
+  static void TearDownTestSuite() { delete scratch_; }
+
+  static std::string path(const char* name) { return (*scratch_ / name).string(); }
+  static std::vector<std::string> quantize(const char* destination,
+                                           const std::vector<std::string>& options = {}) {
+    std::vector<std::string> arguments = {"quantize", path("model"), path(destination)};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return arguments;
+  }
+
+  static base::ScratchDirectory* scratch_;
+  static std::string out_;
+  static std::map<std::string, std::string> expected_;
+  static int64_t duration_us_;  // of one run
+};
+
+base::ScratchDirectory* Quantize::scratch_ = nullptr;
+std::string Quantize::out_;
+std::map<std::string, std::string> Quantize::expected_;
+int64_t Quantize::duration_us_ = 0;
+
+TEST_F(Quantize, SaysWhatItDidAndWhoLoadsIt) {
+  for (const char* words : {"routed experts", "mxfp4", "rms error", "worst tensors",
+                            "ingot loads every tensor", "sglang", "vllm"}) {
+    EXPECT_TRUE(out_.contains(words)) << words << "\n" << out_;
+  }
+  EXPECT_EQ(expected_.size(), kShards + 3) << "index, config and side file";
+  EXPECT_EQ(expected_.at("notes.txt"), "a side file");
+}
+
+TEST_F(Quantize, ResultRunsAndExplainsItself) {
+  write_file(path("ids.json"), "[1, 2, 3, 4, 5]");
+  const Outcome score = run_ingot({"score", path("expected"), "--token-ids", path("ids.json")});
+  EXPECT_EQ(score.status, 0) << score.err;
+  const Outcome text = run_ingot({"inspect", path("expected")});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_TRUE(text.out.contains("how it was made, by ingot quantize")) << text.out;
+  EXPECT_TRUE(text.out.contains("worst tensors")) << text.out;
+  const Outcome described = run_ingot({"inspect", path("expected"), "--json"});
+  const json::object document = json_of(described.out).get_object();
+  const json::object& quantization = document.at("quantization").as_object();
+  EXPECT_EQ(quantization.at("recipe"), "amd-glm-5.2");
+  EXPECT_EQ(quantization.at("complete"), true);
+  EXPECT_FALSE(quantization.at("tensors").as_array().empty());
+}
+
+TEST_F(Quantize, InspectFindsADamagedReport) {
+  fs::copy(path("expected"), path("damaged"));
+  write_file(fs::path(path("damaged")) / kManifest, "{\"schema\": \"ingot.quantization/2\"}");
+  const Outcome outcome = run_ingot({"inspect", path("damaged")});
+  EXPECT_EQ(outcome.status, 0) << "it loads all the same";
+  EXPECT_TRUE(outcome.out.contains("its schema is \"ingot.quantization/2\"")) << outcome.out;
+}
+
+TEST_F(Quantize, ReportsInJson) {
+  const Outcome outcome = run_ingot(quantize(
+      "reported", {"--json", "--memory", "64MiB", "--threads", "3", "--report", path("r.json")}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, contents(path("r.json")));
+  const json::object document = json_of(outcome.out).get_object();
+  EXPECT_EQ(document.at("schema"), "ingot.quantization/1");
+  EXPECT_EQ(document.at("num_shards"), kShards);
+  EXPECT_EQ(document.at("loaders").as_object().size(), 3U);
+  EXPECT_TRUE(snapshot(path("reported")) == expected_);
+}
+
+TEST_F(Quantize, ADryRunWritesNothing) {
+  const Outcome text = run_ingot(quantize("dry", {"--dry-run"}));
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_TRUE(text.out.contains("routed experts")) << text.out;
+  const Outcome outcome = run_ingot(quantize("dry", {"--dry-run", "--json"}));
+  const json::object document = json_of(outcome.out).get_object();
+  EXPECT_EQ(document.at("schema"), "ingot.quantization_plan/1");
+  EXPECT_EQ(document.at("tensors").as_array().size(), 428U);
+  EXPECT_FALSE(fs::exists(path("dry")));
+}
+
+TEST_F(Quantize, RefusesBadOptions) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {quantize("bad", {"--recipe", "absent"}), "absent"},
+      {quantize("bad", {"--memory", "1KiB"}), "is too little"},
+      {quantize("bad", {"--memory", "-5"}), "negative"},
+      {quantize("bad", {"--dequant", "f64"}), "--dequant"},
+      {quantize("bad", {"--report", path("report.txt")}), "ends in .json"},
+      {quantize("bad", {"--report", path("nowhere") + "/r.json"}), "its directory is not there"},
+      {quantize("expected"), "holds a model already"},
+      {quantize("model"), "lies in the source"},
+      {{"quantize", path("model"), "/proc/quantized"}, "cannot create"},
+      {{"quantize", path("expected"), path("bad")}, "MXFP4 already"},
+  };
+  for (const auto& [arguments, words] : cases) {
+    const Outcome outcome = run_ingot(arguments);
+    EXPECT_EQ(outcome.status, 2) << words;
+    EXPECT_TRUE(outcome.err.contains(words)) << outcome.err;
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+    EXPECT_FALSE(fs::exists(path("bad"))) << words;
+  }
+}
+
+TEST_F(Quantize, AFullDiskIsOneLine) {
+  uint64_t largest = 0;
+  for (const auto& [name, bytes] : expected_) largest = std::max<uint64_t>(largest, bytes.size());
+  const Outcome full = run_ingot(quantize("full"), {.file_size_bytes_max = largest - 1});
+  EXPECT_EQ(full.status, 2);
+  EXPECT_TRUE(full.err.contains("no space for ")) << full.err;
+  EXPECT_EQ(std::ranges::count(full.err, '\n'), 1) << full.err;
+  EXPECT_EQ(run_ingot(quantize("full")).status, 0);
+  EXPECT_TRUE(snapshot(path("full")) == expected_);
+}
+
+// Whatever the moment, what stands under its own name is whole, and the next run goes on.
+TEST_F(Quantize, FiftyKillsChangeNoByte) {
+  const base::RandomStream stream = base::random_stream(11, "moments");
+  int killed = 0;
+  for (uint64_t i = 0; i < 50; ++i) {
+    const auto delay_us =
+        static_cast<int64_t>(stream.word(i) % static_cast<uint64_t>(duration_us_));
+    const int status = status_after_signal(quantize("killed"), SIGKILL, delay_us);
+    killed += WIFSIGNALED(status) ? 1 : 0;
+    const auto files = snapshot(path("killed"));
+    for (const auto& [name, bytes] : files) {
+      if (is_partial(name)) continue;
+      EXPECT_TRUE(expected_.contains(name) && expected_.at(name) == bytes) << name;
+    }
+    if (files.contains("config.json")) {
+      EXPECT_TRUE(files == expected_) << "complete";
+      fs::remove_all(path("killed"));
+    }
+  }
+  EXPECT_GT(killed, 10);
+  const Outcome outcome = run_ingot(quantize("killed"));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(snapshot(path("killed")) == expected_);
+}
+
+TEST_F(Quantize, CtrlCLeavesWholeFilesAndNothingElse) {
+  int interrupted = 0;
+  for (int64_t part = 1; part < 40; ++part) {
+    const int status = status_after_signal(quantize("stopped"), SIGINT, duration_us_ * part / 40);
+    const auto files = snapshot(path("stopped"));
+    // Before the guard is set up the signal ends the program as it ends others.
+    if (WIFEXITED(status)) {
+      EXPECT_TRUE(WEXITSTATUS(status) == 130 || WEXITSTATUS(status) == 0) << WEXITSTATUS(status);
+      interrupted += WEXITSTATUS(status) == 130 ? 1 : 0;
+      for (const auto& [name, bytes] : files) EXPECT_FALSE(is_partial(name)) << name;
+    }
+    if (files.contains("config.json")) fs::remove_all(path("stopped"));
+  }
+  EXPECT_GT(interrupted, 0);
+  const Outcome outcome = run_ingot(quantize("stopped"));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(snapshot(path("stopped")) == expected_);
+}
+
+}  // namespace
+}  // namespace ingot::endtoend
