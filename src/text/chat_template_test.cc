@@ -82,7 +82,7 @@ TEST(ChatTemplateFilters, RoundingUpAndDownGoesThroughIntegers) {
   EXPECT_EQ(spans("{{ (-0.0000001) | round(method='ceil') }}"), "0.0");
   EXPECT_EQ(spans("{{ (-2.5) | round(method='floor') }} {{ 2.05 | round(1, 'ceil') }}"),
             "-3.0 2.1");
-  EXPECT_EQ(kind_of("{{ (1e308 * 10) | round(method='ceil') }}"), Kind::kValue);
+  EXPECT_EQ(kind_of("{% set x = 1e308 %}{{ (x * 10) | round(method='ceil') }}"), Kind::kValue);
 }
 
 TEST(ChatTemplateSpans, OperatorsAndMethodsKeepThem) {
@@ -225,6 +225,55 @@ TEST(ChatTemplateScopes, SetIsLocalAsInJinja) {
   EXPECT_EQ(spans("{% macro m() %}{{ t }}{% endmacro %}{{ m() }}{% set t = 1 %}{{ m() }}"), "1");
   EXPECT_EQ(spans("{% for i in [1] %}{% continue %}{% else %}none{% endfor %}"), "none");
   EXPECT_EQ(spans("{% with t = 1, u = t %}{{ t }}{{ u }}{% endwith %}{{ t }}"), "1<t><t>");
+}
+
+// Two branches that both set a name once hid it from the block in the second.
+TEST(ChatTemplateScopes, BlocksInTwoBranchesSeeWhatIsOutside) {
+  const std::string block = "{% set t %}{{ t }}!{% endset %}";
+  const std::string end = "{% endif %}{{ t }}";
+  EXPECT_EQ(spans("{% if no %}{% set t %}a{% endset %}{% else %}" + block + end), "<t>!");
+  EXPECT_EQ(spans("{% if no %}{% set t = 1 %}{% elif no %}{% else %}" + block + end), "<t>!");
+  EXPECT_EQ(spans("{% if true %}" + block + "{% else %}" + block + end), "<t>!");
+  EXPECT_EQ(spans("{% set t = 1 %}{% for i in [1] %}{% if no %}{% set t = 2 %}{% elif true %}" +
+                  block + end + "{% endfor %}{{ t }}"),
+            "1!1");
+}
+
+// A slice of a constant that has none was an error where jinja2, which computes constants when it
+// compiles, has an undefined value. The expectations are jinja2's.
+TEST(ChatTemplateConstants, SlicesOfConstantsThatHaveNoneAreUndefined) {
+  EXPECT_EQ(spans("[{{ (1)[1:] }}{{ ((1, 2) | max)[1:] }}{{ none[1:] }}{{ {1: 2}[1:] }}]"), "[]");
+  EXPECT_EQ(spans("{{ [(1)[1:]] }}{{ ((1)[1:], 2) }}"), "[Undefined](Undefined, 2)");
+  EXPECT_EQ(spans("{{ 'ab'['x':] }}|{{ 'abc'[(1)[1:] | length:] }}"), "|abc");
+  EXPECT_EQ(spans("{{ ((1)[1:] ~ 'a') ~ t }}{{ (1)[1:] | default('x') ~ t }}"), "a<t>x<t>");
+  EXPECT_EQ(spans("{% if not (1)[1:] %}a{% endif %}{% set n = [(1)[1:]] | length %}{{ n }}"), "a1");
+  EXPECT_EQ(spans("{{ [(1)[1:]] or t }}{{ ((1)[1:] or 5) or t }}"), "[Undefined]5");
+  EXPECT_EQ(spans("{{ (1)[1:] == 5 < t }}{{ ((1)[1:] if true else t) }}"), "False");
+  EXPECT_EQ(spans("{% for x in (1)[1:] | list %}{% else %}none{% endfor %}"), "none");
+  EXPECT_EQ(spans("{% macro m(a=(1)[1:] | string) %}[{{ a }}]{% endmacro %}{{ m() }}"), "[]");
+}
+
+TEST(ChatTemplateConstants, WhatIsNoConstantIsComputedWhenItRenders) {
+  for (const std::string_view source :
+       {"{% set n = 1 %}{{ n[1:] }}", "{{ (1)[bos_token:] }}", "{{ (1)[1:] or bos_token }}",
+        "{{ (1)[1:] | default(bos_token) }}", "{{ (1)[1:] | map('upper') | list }}",
+        "{% if (1)[1:] %}{% endif %}", "{% set n = (1)[1:] %}", "{% set n = [(1)[1:]] %}",
+        "{% for x in (1)[1:] %}{% endfor %}", "{% set a, b = (1)[1:], 2 %}", "{{ (1)[1:] + 1 }}",
+        "{{ [(1)[1:]] | tojson }}", "{{ bos_token and (1)[1:] }}"}) {
+    EXPECT_EQ(kind_of(source), Kind::kType) << source;
+  }
+  EXPECT_EQ(kind_of("{{ 'ab'[::0] }}"), Kind::kValue);
+  EXPECT_EQ(kind_of("{{ {}.a[1:] }}"), Kind::kUndefined);
+  EXPECT_EQ(spans("{% if no %}{{ 1 / 0 }}{{ n[1:] }}{% endif %}"), "");
+}
+
+// jinja2 writes a constant into its program, where inf is a name that nobody defined.
+TEST(ChatTemplateConstants, InfiniteOnesCanOnlyBePrinted) {
+  EXPECT_EQ(spans("{{ 1e308 * 10 }} {{ [-1e308 * 10] }} {{ ((1e308 * 10) | string) ~ t }}"),
+            "inf [-inf] inf<t>");
+  const std::string reason = "a constant that is infinite or not a number; jinja2 has none";
+  EXPECT_EQ(message_of("{{ bos_token ~ (1e308 * 10) }}"), "test: line 1, column 23: " + reason);
+  EXPECT_EQ(message_of("\n{% set x = [1e308 * 10] %}"), "test: line 2, column 12: " + reason);
 }
 
 TEST(ChatTemplateInputs, MessagesAreMadeAsHuggingFaceMakesThem) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "text/jinja_arguments.h"
+#include "text/jinja_constants.h"
 #include "text/jinja_expression_parser.h"
 #include "text/jinja_scopes.h"
 
@@ -295,6 +296,7 @@ TemplateResult<JinjaTemplate> parse_jinja(std::string_view source) {
   }
   parsed.body = TRY(Parser(std::move(tokens)).run());
   resolve_scopes(parsed);
+  TRY(fold_constants(parsed));
   return parsed;
 }
 

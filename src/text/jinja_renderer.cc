@@ -45,6 +45,11 @@ class Renderer {
     return out.take();
   }
 
+  Result evaluate_alone(const JinjaExpression& expression) {
+    return evaluate(expression, *TRY(runtime_.new_scope(nullptr)));
+  }
+  TemplateResult<PromptText> print(const Value& value) { return to_text(runtime_, value); }
+
  private:
   // How a body went on: to its end, or left by a break or continue.
   enum class Flow { kEnd, kBreak, kContinue };
@@ -576,6 +581,25 @@ TemplateResult<PromptText> render_jinja(const JinjaTemplate& parsed,
                                         const TemplateVariables& variables, const std::tm& now,
                                         const RenderBudget& budget) {
   return Renderer(variables, now, budget).run(parsed);
+}
+
+struct JinjaEvaluator::State {
+  explicit State(const RenderBudget& budget) : renderer({}, now, budget) {}
+
+  const std::tm now{};
+  Renderer renderer;
+};
+
+JinjaEvaluator::JinjaEvaluator(const RenderBudget& budget)
+    : state_(std::make_unique<State>(budget)) {}
+JinjaEvaluator::~JinjaEvaluator() = default;
+
+Result JinjaEvaluator::evaluate(const JinjaExpression& expression) {
+  return state_->renderer.evaluate_alone(expression);
+}
+
+TemplateResult<PromptText> JinjaEvaluator::print(const TemplateValue& value) {
+  return state_->renderer.print(value);
 }
 
 }  // namespace ingot::text

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,5 +21,23 @@ using TemplateVariables = std::vector<std::pair<std::string, TemplateValue>>;
 TemplateResult<PromptText> render_jinja(const JinjaTemplate& parsed,
                                         const TemplateVariables& variables, const std::tm& now,
                                         const RenderBudget& budget = {});
+
+// Computes expressions without a template around them, in one budget. What it gives may not outlive
+// it. One thread's.
+class JinjaEvaluator {
+ public:
+  explicit JinjaEvaluator(const RenderBudget& budget);
+  ~JinjaEvaluator();
+  JinjaEvaluator(const JinjaEvaluator&) = delete;
+  JinjaEvaluator& operator=(const JinjaEvaluator&) = delete;
+
+  TemplateResult<TemplateValue> evaluate(const JinjaExpression& expression);
+  // What {{ }} prints of a value.
+  TemplateResult<PromptText> print(const TemplateValue& value);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace ingot::text

@@ -18,19 +18,6 @@ using Names = std::set<std::string, std::less<>>;
 using ExpressionKind = JinjaExpression::Kind;
 using StatementKind = JinjaStatement::Kind;
 
-// Calls visit on every operand and argument of an expression, in their order.
-template <typename Visit>
-void for_each_child(const JinjaExpression& node, const Visit& visit) {
-  const auto maybe = [&](const JinjaExpressionPointer& child) {
-    if (child != nullptr) visit(*child);
-  };
-  std::for_each(node.operands.begin(), node.operands.end(), maybe);
-  std::for_each(node.arguments.positional.begin(), node.arguments.positional.end(), maybe);
-  for (const auto& [keyword, value] : node.arguments.keywords) maybe(value);
-  maybe(node.arguments.rest);
-  maybe(node.arguments.options);
-}
-
 // The names of one scope while it is read from top to bottom.
 class Scope {
  public:
@@ -56,15 +43,18 @@ class Scope {
     }
     if (!has_store(name)) stores_.insert(name);
   }
-  // What is set in a branch may not have been set behind it.
-  void merge(const Scope& branch) {
-    for (const auto& [name, source] : branch.sources_) sources_[name] = source;
-    for (const std::string& name : branch.stores_) {
-      if (has_store(name)) continue;
-      stores_.insert(name);
+  // What is set in a branch may not have been set behind it, nor in another branch.
+  void merge(std::initializer_list<const Scope*> branches) {
+    Names stores;
+    for (const Scope* branch : branches) {
+      for (const auto& [name, source] : branch->sources_) sources_[name] = source;
+      stores.insert(branch->stores_.begin(), branch->stores_.end());
+    }
+    for (const std::string& name : stores) {
       const bool is_enclosing = parent_ != nullptr && parent_->knows(name);
       sources_[name] = is_enclosing ? Source::kEnclosing : Source::kOutside;
     }
+    stores_.merge(stores);
   }
 
   std::vector<std::string> hidden() const { return names_from(Source::kNothing); }
@@ -113,7 +103,7 @@ class UndeclaredNames {
     if (node.kind == ExpressionKind::kName && watched_.contains(node.name)) {
       found_.insert(node.name);
     }
-    for_each_child(node, [&](const JinjaExpression& child) { visit(child); });
+    for_each_child(node, [&](const JinjaExpressionPointer& child) { visit(*child); });
   }
   void visit(const JinjaExpressionPointer& node) {
     if (node != nullptr) visit(*node);
@@ -160,7 +150,7 @@ class Resolver {
   }
   void read(Scope& scope, const JinjaExpression& node) {
     if (node.kind == ExpressionKind::kName) scope.load(node.name);
-    for_each_child(node, [&](const JinjaExpression& child) { read(scope, child); });
+    for_each_child(node, [&](const JinjaExpressionPointer& child) { read(scope, *child); });
   }
   void read(Scope& scope, const JinjaStatement& statement) {
     switch (statement.kind) {
@@ -184,8 +174,7 @@ class Resolver {
     read(body, statement.body);
     Scope orelse = Scope::branch_of(scope);
     read(orelse, statement.orelse);
-    scope.merge(body);
-    scope.merge(orelse);
+    scope.merge({&body, &orelse});
   }
   void store(Scope& scope, const JinjaExpression& target) {
     if (target.kind == ExpressionKind::kName) scope.store(target.name);

@@ -84,6 +84,20 @@ struct JinjaExpression {
   const JinjaTest* test = nullptr;
 };
 
+// Calls visit with the pointer to every operand and argument that is there, in their order. The
+// expression may be const.
+template <typename Expression, typename Visit>
+void for_each_child(Expression& node, const Visit& visit) {
+  const auto maybe = [&](auto& child) {
+    if (child != nullptr) visit(child);
+  };
+  for (auto& operand : node.operands) maybe(operand);
+  for (auto& argument : node.arguments.positional) maybe(argument);
+  for (auto& [keyword, value] : node.arguments.keywords) maybe(value);
+  maybe(node.arguments.rest);
+  maybe(node.arguments.options);
+}
+
 struct JinjaStatement;
 using JinjaBody = std::vector<std::unique_ptr<JinjaStatement>>;
 
