@@ -60,13 +60,12 @@ def sample(draw):
     options.insert(draw.randrange(4), value)
     if not draw.in_split("choice", question, options):
         return None
-    lines = [f"{letter}) {option}" for letter, option in zip(LETTERS, options)]
+    # The letter follows its option, so that naming the value leads to it.
+    lines = [f"{option} ({letter})" for letter, option in zip(LETTERS, options)]
     letter = LETTERS[options.index(value)]
-    # The options are gone through in their order until one is the value that was just named.
-    until_right = lines[:LETTERS.index(letter) + 1]
     thinking = draw.thinks()
     return Item(
         [user("\n".join([question, *lines]))],
         assistant(f"The answer is {letter}.",
-                  reasoning="\n".join([reasoning, *until_right]) + "." if thinking else None),
+                  reasoning=f"{reasoning[:-1]} ({letter})." if thinking else None),
         letter, thinking=thinking)

@@ -1,5 +1,5 @@
 """Dialogs with tools: choose the tool, fill the arguments, use the observation, refuse what the
-policy forbids. Functions and parameters go by several names, so the schema must be read."""
+policy forbids. Functions go by several names, each with its own names of parameters."""
 import json
 from dataclasses import dataclass
 
@@ -52,10 +52,13 @@ class Toolbox:
         others = [kind for kind in KINDS if kind not in needed]
         kinds = needed + draw.sample(others, draw.choice([1, 1, 2]))
         draw.shuffle(kinds)
-        self.names = {kind: (draw.choice(KINDS[kind].names),
-                             {key: draw.choice(names)
-                              for key, (names, _) in KINDS[kind].parameters.items()})
-                      for kind in kinds}
+        self.names = {kind: self._named(KINDS[kind], draw.randrange(3)) for kind in kinds}
+
+    @staticmethod
+    def _named(kind, variant):
+        """(name of the function, {parameter: its name}); every variant has names of its own."""
+        return kind.names[variant], {key: names[variant % len(names)]
+                                     for key, (names, _) in kind.parameters.items()}
 
     def schemas(self):
         return [self._schema(KINDS[kind], *named) for kind, named in self.names.items()]
