@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <boost/json/serialize.hpp>
 
 #include "cli/options.h"
 #include "model/inspection.h"

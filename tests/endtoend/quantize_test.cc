@@ -123,7 +123,7 @@ int64_t Quantize::duration_us_ = 0;
 
 TEST_F(Quantize, SaysWhatItDidAndWhoLoadsIt) {
   for (const char* words : {"routed experts", "mxfp4", "rms error", "worst tensors",
-                            "ingot loads every tensor", "sglang", "vllm"}) {
+                            "ingot loads every tensor", "sglang", "vLLM"}) {
     EXPECT_TRUE(out_.contains(words)) << words << "\n" << out_;
   }
   EXPECT_EQ(expected_.size(), kShards + 3) << "index, config and side file";
