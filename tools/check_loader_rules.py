@@ -4,8 +4,8 @@
     pip download --no-deps sglang==0.5.23   # or vllm==0.33.0; then unzip the wheel
     tools/check_loader_rules.py build/release/ingot sglang UNPACKED_WHEEL --lists 2000
 
-Of a wheel only the functions that match names are taken, by their source, so that nothing else of it
-has to run here. The model is a small bf16 one under a Quark config, where every module that a list
+Of a wheel only the functions that match names are taken, by their source, so that nothing else of
+it has to run here. The model is a small bf16 one under a Quark config, where every module that a list
 does not cover has to come up in Ingot's "exclude_to_add", and every fused module that it covers in
 part as "loader_refuses".
 """

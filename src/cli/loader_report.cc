@@ -18,7 +18,7 @@ void print_exclude_to_add(const std::vector<std::string>& entries) {
   if (entries.empty()) return;
   fmt::print("  the list of unquantized modules lacks {}:\n", grouped(std::ssize(entries)));
   for (size_t i = 0; i < std::min(kShown, entries.size()); ++i) {
-    fmt::print("    {}\n", json::serialize(json::string(entries[i])));
+    fmt::print("    {:?}\n", entries[i]);
   }
   if (entries.size() > kShown) {
     fmt::print("    ... and {} more; --json lists them all\n",

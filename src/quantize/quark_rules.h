@@ -31,7 +31,8 @@ class QuarkRules {
   // Whether any of the loader's models found the entry of this place in the file's list.
   bool is_used(size_t origin) const { return used_origins().at(origin); }
   std::vector<bool> used_origins() const;
-  // Matching took more steps than are reasonable, and what `decide` said since is not to be trusted.
+  // Matching took more steps than are reasonable, and what `decide` said since is not to be
+  // trusted.
   bool is_exhausted() const { return budget_->steps_left == 0; }
   // What is wrong with expressions of the list, each once.
   std::vector<ExcludeEntries::Problem> problems() const;

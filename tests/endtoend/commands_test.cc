@@ -112,6 +112,39 @@ TEST_F(Commands, InspectCountsAConfigAlone) {
   EXPECT_TRUE(beside.err.contains("no weights beside config.json")) << beside.err;
 }
 
+TEST_F(Commands, InspectSaysWhatAnotherProgramWouldLoad) {
+  json::object config = model::small_config();
+  config["architectures"] = json::array{"GlmMoeDsaForCausalLM"};
+  const std::string right = with_config("for_right", config);
+  for (const char* program : {"sglang", "sglang-0.5.13", "vllm"}) {
+    const Outcome text = run_ingot({"inspect", right, "--for", program});
+    EXPECT_EQ(text.status, 0) << text.out;
+    EXPECT_TRUE(text.out.contains("would load every tensor in the format that the file has"))
+        << text.out;
+    const json::object result = document({"inspect", right, "--for", program});
+    const json::object& loader = result.at("loader").as_object();
+    EXPECT_EQ(loader.at("name"), program);
+    EXPECT_EQ(loader.at("loads_right"), true);
+    EXPECT_EQ(loader.at("findings").as_array().size(), 0U);
+  }
+  // Everything described as FP8 and stored as it was.
+  config["quantization_config"] = json_of(R"({"quant_method": "fp8",
+      "activation_scheme": "dynamic", "weight_block_size": [128, 128]})");
+  const std::string wrong = with_config("for_wrong", config);
+  const Outcome text = run_ingot({"inspect", wrong, "--for", "vllm"});
+  EXPECT_EQ(text.status, 1);
+  for (const char* words : {"ERROR", "as FP8 in blocks of 128 x 128", "modules_to_not_convert",
+                            "would not load this checkpoint right"}) {
+    EXPECT_TRUE(text.out.contains(words)) << words << "\n" << text.out;
+  }
+  EXPECT_EQ(run_ingot({"inspect", wrong}).status, 0);
+
+  const Outcome alone = run_ingot({"inspect", right + "/config.json", "--for", "sglang"});
+  EXPECT_EQ(alone.status, 2);
+  EXPECT_TRUE(alone.err.contains("--for needs tensor headers")) << alone.err;
+  EXPECT_EQ(run_ingot({"inspect", right, "--for", "something"}).status, 2);
+}
+
 TEST_F(Commands, InspectShowsKernels) {
   const Outcome text = run_ingot({"inspect", model(), "--kernels"});
   EXPECT_EQ(text.status, 0) << text.err;
