@@ -71,7 +71,7 @@ TEST_F(SafetensorsWriterTest, TakesTensorsInAnyOrder) {
   ASSERT_TRUE(writer->write_at(2, 0, bytes.subspan(30, 4)).has_value());
   ASSERT_TRUE(writer->write_at(0, 0, bytes.first(10)).has_value());
   ASSERT_TRUE(writer->finish().has_value());
-  EXPECT_EQ(base::read_text_file(path_, 1000), *expected);
+  EXPECT_EQ(base::read_text_file(path_, 1000).value(), *expected);
 }
 
 TEST_F(SafetensorsWriterTest, WritesNothingOutsideATensor) {
