@@ -60,7 +60,7 @@ MODEL = dict(
 )
 
 # One optimizer step sees this many dialogs of each task, so its mixture never varies.
-BATCH = dict(arithmetic=6, choice=6, tools=6, chat=2)
+BATCH = dict(arithmetic=6, choice=10, tools=6, chat=2)
 
 TRAIN = dict(
     muon_lr=0.02,               # matrices inside the layers

@@ -60,12 +60,12 @@ def sample(draw):
     options.insert(draw.randrange(4), value)
     if not draw.in_split("choice", question, options):
         return None
-    # The letter follows its option, so that naming the value leads to it.
-    lines = [f"{option} ({letter})" for letter, option in zip(LETTERS, options)]
+    # The letter follows its option, so that naming the value, in the same tokens, leads to it.
+    lines = [f"- {option} {letter}" for letter, option in zip(LETTERS, options)]
     letter = LETTERS[options.index(value)]
     thinking = draw.thinks()
     return Item(
         [user("\n".join([question, *lines]))],
         assistant(f"The answer is {letter}.",
-                  reasoning=f"{reasoning[:-1]} ({letter})." if thinking else None),
+                  reasoning=f"{reasoning[:-1]} {letter}." if thinking else None),
         letter, thinking=thinking)
