@@ -13,6 +13,7 @@
 #include "endtoend/terminal.h"
 #include "model/config_fixture.h"
 #include "text/tokenizer_fixture.h"
+#include "text/utf8.h"
 
 namespace ingot::endtoend {
 namespace {
@@ -64,6 +65,16 @@ class Text : public testing::Test {
       }
     }
     return directory.string();
+  }
+
+  // The model without a token that ends an answer, and with room for a long one.
+  static std::string endless_model() {
+    const std::string directory = model_without("config.json");
+    json::object config = json_of(contents(*scratch_ / "config.json")).as_object();
+    config.erase("eos_token_id");
+    config["max_position_embeddings"] = 65536;
+    write_file(fs::path(directory) / "config.json", json::serialize(config));
+    return directory;
   }
 
   static std::vector<int64_t> ids_of(std::vector<std::string> arguments) {
@@ -232,39 +243,116 @@ TEST_F(Text, ChatNeedsATemplateThatListens) {
   EXPECT_TRUE(no_tokenizer.err.contains("tokenizer.json: missing")) << no_tokenizer.err;
 }
 
+constexpr std::string_view kPrompt = "> ";
+constexpr std::string_view kControlC = "\x03";
+constexpr std::string_view kControlD = "\x04";
+// Without messages: [gMASK]<sop><|assistant|><think>.
+constexpr std::string_view kEmptyConversation = "\n4 tokens of ";
+
+// Types keys at the prompt and waits until `text` has been shown `count` times.
+testing::AssertionResult brings(Terminal& terminal, std::string_view keys, std::string_view text,
+                                size_t count = 1) {
+  if (!terminal.wait_for_prompt(kPrompt)) {
+    return testing::AssertionFailure() << "no prompt\n" << terminal.shown();
+  }
+  terminal.type(keys);
+  if (!terminal.wait_for(text, count)) {
+    return testing::AssertionFailure() << keys << "\n" << terminal.shown();
+  }
+  return testing::AssertionSuccess();
+}
+
+// Types keys without Enter and Ctrl-C once they are shown; waits for the count-th ^C and the
+// prompt.
+testing::AssertionResult gives_up(Terminal& terminal, std::string_view keys, size_t count) {
+  terminal.type(keys);
+  const bool is_shown = keys.empty() || terminal.wait_for_prompt(keys);
+  terminal.type(kControlC);
+  if (is_shown && terminal.wait_for("^C", count) && terminal.wait_for_prompt(kPrompt)) {
+    return testing::AssertionSuccess();
+  }
+  return testing::AssertionFailure() << keys << "\n" << terminal.shown();
+}
+
+testing::AssertionResult ends_at_control_d(Terminal& terminal) {
+  if (!terminal.wait_for_prompt(kPrompt)) return testing::AssertionFailure() << terminal.shown();
+  terminal.type(kControlD);
+  const int status = terminal.wait_for_end();
+  if (status == 0) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "status " << status << "\n" << terminal.shown();
+}
+
 TEST_F(Text, ChatInATerminal) {
   if (!Terminal::available()) GTEST_SKIP() << "no pseudo-terminals here; mount devpts";
   Terminal terminal({"chat", model(), "--max-tokens", "4"});
-  const auto type_and_wait = [&](std::string_view keys, std::string_view text, size_t count = 1) {
-    ASSERT_TRUE(terminal.wait_for_prompt()) << terminal.shown();
-    terminal.type(keys);
-    ASSERT_TRUE(terminal.wait_for(text, count)) << keys << "\n" << terminal.shown();
-  };
-  type_and_wait("grüße\n", "finished: length");
+  ASSERT_TRUE(brings(terminal, "grüße\n", "finished: length"));
   EXPECT_TRUE(terminal.shown().contains("\x1b[2m")) << "reasoning is dimmed: " << terminal.shown();
-  type_and_wait("grüße\n", "finished: length", 2);
-  type_and_wait("forbidden\n", "not this");
-  type_and_wait("/tokens\n", "tokens of 4096");
-  type_and_wait("\x1b[A\n", "tokens of 4096", 2);  // the last line again
-  ASSERT_TRUE(terminal.wait_for_prompt()) << terminal.shown();
-  terminal.type("\x04");
-  EXPECT_EQ(terminal.wait_for_end(), 0) << terminal.shown();
+  ASSERT_TRUE(brings(terminal, "grüße\n", "finished: length", 2));
+  ASSERT_TRUE(brings(terminal, "forbidden\n", "not this"));
+  ASSERT_TRUE(brings(terminal, "/tokens\n", "tokens of 4096"));
+  ASSERT_TRUE(brings(terminal, "\x1b[A\n", "tokens of 4096", 2));  // the last line again
+  EXPECT_TRUE(ends_at_control_d(terminal));
+}
+
+TEST_F(Text, ControlCAtAnEmptyPromptAsksAnew) {
+  if (!Terminal::available()) GTEST_SKIP() << "no pseudo-terminals here; mount devpts";
+  Terminal terminal({"chat", model(), "--max-tokens", "4"});
+  ASSERT_TRUE(terminal.wait_for_prompt(kPrompt)) << terminal.shown();
+  for (size_t count = 1; count <= 3; ++count) ASSERT_TRUE(gives_up(terminal, "", count));
+  EXPECT_TRUE(brings(terminal, "/tokens\n", kEmptyConversation));
+  EXPECT_TRUE(brings(terminal, "hello\n", ": 6 prompt tokens in "));
+  EXPECT_TRUE(ends_at_control_d(terminal));
+}
+
+TEST_F(Text, ControlCGivesUpTheLineThatIsTyped) {
+  if (!Terminal::available()) GTEST_SKIP() << "no pseudo-terminals here; mount devpts";
+  Terminal terminal({"chat", model(), "--max-tokens", "4"});
+  ASSERT_TRUE(terminal.wait_for_prompt(kPrompt)) << terminal.shown();
+  ASSERT_TRUE(gives_up(terminal, "half a line", 1));
+  EXPECT_TRUE(brings(terminal, "/tokens\n", kEmptyConversation));
+  ASSERT_TRUE(terminal.wait_for_prompt(kPrompt)) << terminal.shown();
+  ASSERT_TRUE(gives_up(terminal, "grüße", 2));
+  EXPECT_TRUE(brings(terminal, "hello\n", ": 6 prompt tokens in "));
+  EXPECT_TRUE(ends_at_control_d(terminal));
+}
+
+TEST_F(Text, ControlCGivesUpAMessageOfSeveralLines) {
+  if (!Terminal::available()) GTEST_SKIP() << "no pseudo-terminals here; mount devpts";
+  Terminal terminal({"chat", model(), "--max-tokens", "4"});
+  size_t count = 0;
+  for (const std::string_view first : {"\"\"\"one\n", "one \\\n"}) {
+    for (const std::string_view second : {"", "two"}) {
+      ASSERT_TRUE(terminal.wait_for_prompt(kPrompt)) << terminal.shown();
+      terminal.type(first);
+      ASSERT_TRUE(terminal.wait_for_prompt("\n  ")) << terminal.shown();
+      ASSERT_TRUE(gives_up(terminal, second, ++count));
+      EXPECT_TRUE(brings(terminal, "/tokens\n", kEmptyConversation, count));
+    }
+  }
+  // Neither the lines nor the quotes that opened them are left.
+  EXPECT_TRUE(brings(terminal, "hello\n", ": 6 prompt tokens in "));
+  EXPECT_TRUE(ends_at_control_d(terminal));
 }
 
 TEST_F(Text, ControlCStopsTheAnswerAndNotTheProgram) {
   if (!Terminal::available()) GTEST_SKIP() << "no pseudo-terminals here; mount devpts";
-  Terminal terminal({"chat", model(), "--max-tokens", "4000", "--temperature", "1"});
-  ASSERT_TRUE(terminal.wait_for_prompt()) << terminal.shown();
-  terminal.type("go on for ever\n");
-  ASSERT_TRUE(terminal.wait_for("\x1b[2m")) << terminal.shown();
-  terminal.type("\x03");
-  ASSERT_TRUE(terminal.wait_for("finished: ")) << terminal.shown();
-  EXPECT_TRUE(terminal.shown().contains("finished: abort") ||
-              terminal.shown().contains("finished: stop"))
-      << terminal.shown();
-  ASSERT_TRUE(terminal.wait_for_prompt()) << terminal.shown();
-  terminal.type("/exit\n");
-  EXPECT_EQ(terminal.wait_for_end(), 0) << terminal.shown();
+  Terminal terminal({"chat", endless_model(), "--max-tokens", "60000", "--kv-tokens", "65536",
+                     "--temperature", "1"});
+  for (size_t count = 1; count <= 2; ++count) {
+    ASSERT_TRUE(brings(terminal, "go on for ever\n", "\x1b[2m", count));
+    terminal.type(kControlC);
+    ASSERT_TRUE(terminal.wait_for("finished: abort", count)) << terminal.shown();
+  }
+  ASSERT_TRUE(brings(terminal, "/reset\n", "the conversation is forgotten"));
+  EXPECT_TRUE(brings(terminal, "/tokens\n", kEmptyConversation));
+  EXPECT_TRUE(ends_at_control_d(terminal));
+  // The terminal shows ^C by itself while an answer comes, and be it within a character.
+  std::string shown = terminal.shown();
+  for (size_t at = shown.find("^C"); at != std::string::npos; at = shown.find("^C", at)) {
+    shown.erase(at, 2);
+  }
+  EXPECT_FALSE(text::find_invalid_utf8(shown)) << shown;
+  EXPECT_GT(shown.rfind("\x1b[0m"), shown.rfind("\x1b[2m")) << "still dimmed: " << shown;
 }
 
 TEST_F(Text, InspectComparesTextWithModel) {
