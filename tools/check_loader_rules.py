@@ -5,9 +5,9 @@
     tools/check_loader_rules.py build/release/ingot sglang UNPACKED_WHEEL --lists 2000
 
 Of a wheel only the functions that match names are taken, by their source, so that nothing else of
-it has to run here. The model is a small bf16 one under a Quark config, where every module that a list
-does not cover has to come up in Ingot's "exclude_to_add", and every fused module that it covers in
-part as "loader_refuses".
+it has to run here. The model is a small bf16 one under a Quark config, where every module that a
+list does not cover has to come up in Ingot's "exclude_to_add", and every fused module that it
+covers in part as "loader_refuses".
 """
 
 import argparse
