@@ -54,7 +54,26 @@ def two_steps(draw):
     return question, reasoning, value, values
 
 
+LOOKUP_SHARE = 0.5      # of the training dialogs
+LOOKUP_VALUES = RIVERS + PEOPLE + GOODS + COLORS + FOODS + HOMES
+
+
+def lookup(draw):
+    """Only for training: options without a question about the world, and their letters in another
+    order. From single questions a model this small learns the facts long before it finds letters."""
+    options = draw.sample(LOOKUP_VALUES, 4)
+    lines = [f"- {option} {letter}" for letter, option in zip(LETTERS, options)]
+    asked = draw.sample(options, 4)
+    answer = ", ".join(f"{option} {LETTERS[options.index(option)]}" for option in asked)
+    thinking = draw.thinks()
+    return Item([user("\n".join([f"Give the letters of {', '.join(asked)}.", *lines]))],
+                assistant(f"They are {answer}.", reasoning="" if thinking else None),
+                answer, thinking=thinking)
+
+
 def sample(draw):
+    if not draw.held_out and draw.random() < LOOKUP_SHARE:
+        return lookup(draw)
     question, reasoning, value, values = (one_step if draw.random() < 0.65 else two_steps)(draw)
     options = draw.sample([other for other in values if other != value], 3)
     options.insert(draw.randrange(4), value)
