@@ -120,7 +120,9 @@ TEST(QuantizationManifest, WithoutAnyOfItsKeysItIsDamaged) {
         ++members;
         const auto manifest = parse_manifest(base::compact_json(replace({})), "m.json");
         EXPECT_EQ(manifest.has_value(), may_be_absent.contains(key)) << key;
-        if (!manifest) EXPECT_TRUE(manifest.error().message.starts_with("m.json: ")) << key;
+        if (!manifest) {
+          EXPECT_TRUE(manifest.error().message.starts_with("m.json: ")) << key;
+        }
         const auto wrong = parse_manifest(base::compact_json(replace(json::array{1})), "m.json");
         EXPECT_EQ(wrong.has_value(), key == "relative_rms_error") << key;
         for (const json::value& value : {json::value(-1), json::value("x"), json::value(1e300)}) {
