@@ -54,14 +54,27 @@ def two_steps(draw):
     return question, reasoning, value, values
 
 
-LOOKUP_SHARE = 0.5      # of the training dialogs
-LOOKUP_VALUES = RIVERS + PEOPLE + GOODS + COLORS + FOODS + HOMES
+# Only for training, and shares of it. From single questions a model this small learns the facts
+# long before it finds the letter of an option, which takes looking back for the same words.
+REPEAT_SHARE = 0.1
+LOOKUP_SHARE = 0.2
+VALUES = RIVERS + PEOPLE + GOODS + COLORS + FOODS + HOMES
+
+
+def repeat(draw):
+    """Words to be said again, so that nearly every token of the answer is found by looking back."""
+    words = " ".join(
+        draw.choice([draw.choice(VALUES), draw.choice(LETTERS), str(draw.randint(0, 99))])
+        for _ in range(draw.randint(8, 24)))
+    thinking = draw.thinks()
+    return Item([user(f"Say this again: {words}.")],
+                assistant(f"You said: {words}.", reasoning="" if thinking else None), words,
+                thinking=thinking)
 
 
 def lookup(draw):
-    """Only for training: options without a question about the world, and their letters in another
-    order. From single questions a model this small learns the facts long before it finds letters."""
-    options = draw.sample(LOOKUP_VALUES, 4)
+    """Options without a question about the world, and their letters in another order."""
+    options = draw.sample(VALUES, 4)
     lines = [f"- {option} {letter}" for letter, option in zip(LETTERS, options)]
     asked = draw.sample(options, 4)
     answer = ", ".join(f"{option} {LETTERS[options.index(option)]}" for option in asked)
@@ -72,8 +85,9 @@ def lookup(draw):
 
 
 def sample(draw):
-    if not draw.held_out and draw.random() < LOOKUP_SHARE:
-        return lookup(draw)
+    kind = 1.0 if draw.held_out else draw.random()
+    if kind < REPEAT_SHARE + LOOKUP_SHARE:
+        return repeat(draw) if kind < REPEAT_SHARE else lookup(draw)
     question, reasoning, value, values = (one_step if draw.random() < 0.65 else two_steps)(draw)
     options = draw.sample([other for other in values if other != value], 3)
     options.insert(draw.randrange(4), value)
