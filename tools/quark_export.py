@@ -16,53 +16,47 @@ import sys
 import time
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("source")
-    parser.add_argument("destination")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--exclude", action="append", default=[])
-    parser.add_argument("--fp8", action="append", default=[])
-    parser.add_argument("--no-template", action="store_true")
-    return parser.parse_args()
-
-
-def main():
-    options = parse_arguments()
-    os.environ["OMP_NUM_THREADS"] = str(options.threads)
+def quantize(source, destination, threads=1, exclude=(), fp8=(), with_template=True):
+    """Returns what is printed, as a dictionary.  Ends the script where Quark writes nothing."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
     start = time.monotonic()
     import torch
     import quark
     from quark.torch import LLMTemplate, ModelQuantizer
 
     import_seconds = time.monotonic() - start
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(threads)
     template = LLMTemplate.get("glm_moe_dsa")
-    excluded = [] if options.no_template else template.exclude_layers_name
+    excluded = template.exclude_layers_name if with_template else []
     config = template.get_config(
         scheme="mxfp4",
-        exclude_layers=[*excluded, *options.exclude],
-        layer_config=dict.fromkeys(options.fp8, "ptpc_fp8"),
+        exclude_layers=[*excluded, *exclude],
+        layer_config=dict.fromkeys(fp8, "ptpc_fp8"),
     )
     start, processor_start = time.monotonic(), time.process_time()
-    ModelQuantizer(config).direct_quantize_checkpoint(
-        options.source, options.destination, device="cpu"
-    )
+    ModelQuantizer(config).direct_quantize_checkpoint(str(source), str(destination), device="cpu")
     seconds, processor_seconds = time.monotonic() - start, time.process_time() - processor_start
     # It refuses an FP8 source on a CPU with a line in its log and no exit status.
-    if not os.path.exists(os.path.join(options.destination, "config.json")):
+    if not os.path.exists(os.path.join(destination, "config.json")):
         sys.exit("Quark wrote nothing")
-    print(
-        json.dumps(
-            {
-                "seconds": seconds,
-                "processor_seconds": processor_seconds,
-                "import_seconds": import_seconds,
-                "quark": quark.__version__,
-                "torch": torch.__version__,
-            }
-        )
-    )
+    return {
+        "seconds": seconds,
+        "processor_seconds": processor_seconds,
+        "import_seconds": import_seconds,
+        "quark": quark.__version__,
+        "torch": torch.__version__,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("source")
+    parser.add_argument("destination")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--exclude", action="append", default=[])
+    parser.add_argument("--fp8", action="append", default=[])
+    parser.add_argument("--no-template", dest="with_template", action="store_false")
+    print(json.dumps(quantize(**vars(parser.parse_args()))))
 
 
 if __name__ == "__main__":
