@@ -57,7 +57,9 @@ def with_hard_rows(tensors, seed, mixed):
     for i, (name, tensor) in enumerate(tensors.items()):
         dtype = tensor.dtype
         if mixed and dtype == "BF16":
-            dtype = ("BF16", "F32", "BF16", "F16")[i % 4]
+            # The routed experts of a layer must be of one type.
+            number = int(name.split(".")[2]) if ".experts." in name else i
+            dtype = ("BF16", "F32", "F16")[number % 3]
         values = files.to_float32(tensor).astype(np.float64)
         if len(tensor.shape) == 2 and "embed" not in name:
             kind = "mxfp4" if "experts" in name else "fp8"
