@@ -10,6 +10,7 @@ MANIFEST = "ingot_quantization.json"
 METADATA = '"__metadata__" of the shards: Ingot writes {"format": "pt"}, Quark nothing'
 OWN_MANIFEST = f"{MANIFEST}: Ingot's alone"
 TOTAL_SIZE = "metadata.total_size of the index: the sum of file sizes, which __metadata__ changes"
+SHARD_ORDER = "order of shards in the index: Quark's is the one in which the directory lists them"
 FP8_ORDER = "order inside shards with FP8 per channel: Ingot keeps values and scales together"
 LAYER_NAMES = "layer_quant_config: Ingot writes exact names, Quark the patterns that it was given"
 
@@ -88,10 +89,18 @@ class Comparison:
         bare = [re.sub(r'"total_size": \d+', '"total_size": 0', text) for text in texts]
         if texts[0] != texts[1]:
             self._know(TOTAL_SIZE)
-        if self.has_fp8:
-            bare = [json.loads(text) for text in bare]
+        if bare[0] != bare[1]:
+            self._know(SHARD_ORDER)
+            bare = [self._by_shard(json.loads(text)["weight_map"]) for text in texts]
         if bare[0] != bare[1]:
             self._differ(f"{INDEX}: other contents")
+
+    def _by_shard(self, weight_map):
+        """{shard: its tensors}, in the order of the index, which with FP8 is another."""
+        shards = {}
+        for name, shard in weight_map.items():
+            shards.setdefault(shard, []).append(name)
+        return {shard: sorted(names) if self.has_fp8 else names for shard, names in shards.items()}
 
     def _compare_config(self):
         texts = [(d / "config.json").read_text() for d in (self.quark, self.ingot)]
