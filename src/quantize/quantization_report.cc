@@ -20,6 +20,7 @@ using kernels::RoundingStatistics;
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr double kLargest = std::numeric_limits<double>::max();
+constexpr double kLargestF32 = std::numeric_limits<float>::max();
 
 json::object to_json(const RoundingStatistics& rounding) {
   json::object scale_bytes;
@@ -64,8 +65,8 @@ base::Result<RoundingStatistics> rounding_from_json(const json::object& object,
   rounding.num_clipped = TRY(count("num_clipped"));
   rounding.sum_squares = TRY(reader.number("sum_squares", 0, kLargest));
   rounding.sum_squared_errors = TRY(reader.number("sum_squared_errors", 0, kLargest));
-  rounding.error_max = static_cast<float>(TRY(reader.number("error_max", 0, kLargest)));
-  rounding.magnitude_max = static_cast<float>(TRY(reader.number("magnitude_max", 0, kLargest)));
+  rounding.error_max = static_cast<float>(TRY(reader.number("error_max", 0, kLargestF32)));
+  rounding.magnitude_max = static_cast<float>(TRY(reader.number("magnitude_max", 0, kLargestF32)));
   TRY(read_scale_bytes(reader, rounding));
   return rounding;
 }

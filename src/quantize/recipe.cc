@@ -60,6 +60,15 @@ std::string pattern_problem(std::string_view pattern) {
   return "";
 }
 
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+
+// Text that quotes the file, as part of an error that is one line.
+std::string in_one_line(std::string_view text) {
+  std::string line(text);
+  std::ranges::replace_if(line, is_control, '?');
+  return line;
+}
+
 // Reads the table of one recipe file.
 class Reader {
  public:
@@ -96,7 +105,7 @@ class Reader {
     for (const auto& [key, node] : table) {
       if (std::ranges::find(known, key.str()) != known.end()) continue;
       return base::error("{}: unknown key \"{}\"; the keys here are {}", at(key.source().begin),
-                         key.str(), fmt::join(known, ", "));
+                         in_one_line(key.str()), fmt::join(known, ", "));
     }
     return {};
   }
@@ -108,9 +117,6 @@ class Reader {
       return base::error("{}: \"{}\" is missing; add it", at(table), key);
     }
     const auto value = node->value<std::string>();
-    const auto is_control = [](char c) {
-      return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-    };
     if (!value || !node->is_string() || value->empty() || std::ranges::any_of(*value, is_control)) {
       return base::error("{}: \"{}\" is not a line of text; write {} = \"...\"", at(*node), key,
                          key);
@@ -168,9 +174,9 @@ base::Result<Recipe> parse_recipe(std::string_view text, std::string_view source
     return reader.read(toml::parse(text, source));
   } catch (const toml::parse_error& problem) {
     return base::error("{}: not TOML: {}; docs/formats/recipe.md has examples",
-                       reader.at(problem.source().begin), problem.description());
+                       reader.at(problem.source().begin), in_one_line(problem.description()));
   } catch (const std::exception& problem) {
-    return base::error("{}: cannot be read as TOML: {}", source, problem.what());
+    return base::error("{}: cannot be read as TOML: {}", source, in_one_line(problem.what()));
   }
 }
 

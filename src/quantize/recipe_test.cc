@@ -53,6 +53,8 @@ TEST(Recipe, RefusalsSayWhereAndWhat) {
       {head + "[[rules]\n", "mine.toml:3:9: not TOML: "},
       {head + "[[rules]]\npattern = \"\xFF\"\n", "mine.toml:4:11: not TOML: "},
       {head + "color = 1\n" + rule("*"), "mine.toml:3:1: unknown key \"color\""},
+      {head + "\"a\\nb\" = 1\n" + rule("*"), "unknown key \"a?b\""},
+      {head + "rules = tru\x01", "saw 'tru?"},
       {"description = \"a\"\n" + rule("*"), "\"name\" is missing"},
       {"name = \"a\"\n" + rule("*"), "\"description\" is missing"},
       {"name = 1\ndescription = \"a\"\n" + rule("*"), "mine.toml:1:8: \"name\" is not a line"},

@@ -15,9 +15,8 @@
 #include "base/random.h"
 #include "base/scratch_directory.h"
 #include "endtoend/program.h"
+#include "endtoend/quantized_model.h"
 #include "model/config_fixture.h"
-#include "tensor/checkpoint.h"
-#include "tensor/safetensors_writer.h"
 
 namespace ingot::endtoend {
 namespace {
@@ -25,47 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = base::json;
 using model::json_of;
-
-constexpr size_t kShards = 5;
-constexpr const char* kManifest = "ingot_quantization.json";
-
-// model.safetensors of a directory as several files and their index.
-void split_weights(const fs::path& directory) {
-  const auto whole = tensor::Checkpoint::open(directory).value();
-  json::object map;
-  const size_t share = (whole.tensors().size() + kShards - 1) / kShards;
-  for (size_t shard = 0; shard < kShards; ++shard) {
-    const std::string file = fmt::format("model-{:05}-of-{:05}.safetensors", shard + 1, kShards);
-    std::vector<tensor::TensorSpec> specs;
-    std::vector<std::byte> data;
-    for (size_t i = shard * share; i < std::min((shard + 1) * share, whole.tensors().size()); ++i) {
-      const tensor::TensorInfo& info = whole.tensors()[i];
-      specs.push_back({info.name, info.dtype, info.shape});
-      const size_t begin = data.size();
-      data.resize(begin + info.size_bytes);
-      CHECK(whole.read(info, 0, std::span(data).subspan(begin)).has_value());
-      map[info.name] = file;
-    }
-    auto writer = tensor::SafetensorsWriter::create(directory / file, specs).value();
-    CHECK(writer.append(data).has_value() && writer.finish().has_value());
-  }
-  fs::remove(directory / "model.safetensors");
-  write_file(directory / "model.safetensors.index.json",
-             base::compact_json(json::object{{"weight_map", std::move(map)}}));
-}
-
-// All files but the manifest, which says when it was written.
-std::map<std::string, std::string> snapshot(const fs::path& directory) {
-  std::map<std::string, std::string> files;
-  if (!fs::exists(directory)) return files;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
-    if (name != kManifest) files[name] = contents(entry.path());
-  }
-  return files;
-}
-
-bool is_partial(const std::string& name) { return name.contains(".partial-"); }
 
 // Starts the program silently, sends it a signal after some time, and waits for its end.
 int status_after_signal(const std::vector<std::string>& arguments, int signal, int64_t delay_us) {
