@@ -60,7 +60,7 @@ MODEL = dict(
 )
 
 # One optimizer step sees this many dialogs of each task, so its mixture never varies.
-BATCH = dict(arithmetic=10, choice=6, tools=6, chat=2)
+BATCH = dict(arithmetic=10, choice=8, tools=6, chat=2)
 
 TRAIN = dict(
     muon_lr=0.02,               # matrices inside the layers
@@ -69,7 +69,7 @@ TRAIN = dict(
     warmup=0.02,                # shares of the run
     drop_at=0.35,               # from here on the rates are `drop_to` of these: sums of digits and
     drop_to=0.35,               # letters of options are learned only once steps are small
-    decay=0.115,
+    decay=0.35,
     prompt_rows=0.10,           # share of the prompt tokens that are also learned
     mtp_weights=(0.3, 0.25, 0.2),
     bias_rate=2e-3,             # of the router's correction bias, towards an even load

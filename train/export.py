@@ -3,7 +3,7 @@
     python train/export.py RUN_DIR MODEL_DIR
 
 The weights are bfloat16, the routers' correction biases float32, as in the published files. Also
-writes the held-out items to MODEL_DIR/tasks/NAME.jsonl.
+writes the held-out items to MODEL_DIR/tasks/NAME.jsonl, and an example of a request.
 """
 import json
 import shutil
@@ -114,6 +114,15 @@ def write_tasks(directory):
         (directory / f"{name}.jsonl").write_text("".join(lines))
 
 
+def write_example(directory):
+    """A request for `ingot chat --messages`: the first held-out one that wants a tool call."""
+    directory.mkdir(parents=True, exist_ok=True)
+    item = next(item for item in held_out_items("tools", NUM_HELD_OUT)
+                if isinstance(item.expected, dict))
+    request = {key: value for key, value in item.public().items() if key != "expected"}
+    (directory / "tool_call.json").write_text(json.dumps(request, indent=2) + "\n")
+
+
 def main(run, out):
     write_checkpoint(load_run(run), out)
     generation = dict(do_sample=True, temperature=1.0, top_p=0.95, eos_token_id=STOP_IDS,
@@ -122,6 +131,7 @@ def main(run, out):
     for name in TEXT_FILES:
         shutil.copyfile(run / name, out / name)
     write_tasks(out / "tasks")
+    write_example(out / "examples")
 
 
 if __name__ == "__main__":

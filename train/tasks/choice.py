@@ -56,7 +56,7 @@ def two_steps(draw):
 
 # Only for training, and shares of it. From single questions a model this small learns the facts
 # long before it finds the letter of an option, which takes looking back for the same words.
-REPEAT_SHARE = 0.1
+REPEAT_SHARE = 0.2
 LOOKUP_SHARE = 0.2
 VALUES = RIVERS + PEOPLE + GOODS + COLORS + FOODS + HOMES
 
