@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/log.h"
 #include "base/output_file.h"
 #include "base/progress.h"
 #include "base/provenance.h"
@@ -72,11 +73,12 @@ class Run {
     manifest_.identity =
         identity_of(plan_, options_, source_files_, model::model_hash(config_text, source_));
     manifest_.num_shards = plan_.shards.size();
-    const Destination destination =
+    Destination destination =
         TRY(Destination::open(path, source_directory, manifest_.identity, plan_, side_files));
     path_ = path;
     ShardWriter writer(source_, source_files_, options_, buffer_bytes, team_);
-    TRY(take_up(destination.finished_shards(), writer));
+    TRY(take_up(TRY(destination.take_finished_shards()), writer));
+    if (destination.is_complete()) return complete_already();
     TRY(check_space(path, bytes_to_write(side_files)));
     TRY(write_manifest());
     TRY(write_shards(writer));
@@ -126,6 +128,18 @@ class Run {
     }
     manifest_.shards = std::move(finished);
     return {};
+  }
+
+  // The program may have been killed after the last file, or the command is given again.
+  base::Result<QuantizationReport> complete_already() const {
+    if (manifest_.shards.size() != plan_.shards.size()) {
+      return base::error(
+          "{}: lists fewer files than the complete model has; remove config.json beside it to have "
+          "the others made",
+          (path_ / kManifestName).string());
+    }
+    base::log_info(fmt::format("{}: complete already; nothing is written", path_.string()));
+    return manifest_.report();
   }
 
   uint64_t bytes_to_write(const std::vector<SideFile>& side_files) const {

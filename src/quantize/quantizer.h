@@ -34,12 +34,12 @@ struct QuantizerOptions {
 // Writes what the plan says to `destination`, shard after shard, the tensors of a shard on all
 // members of the team, in row chunks that keep within `memory_bytes` whatever the size of a shard.
 // Each shard is written under another name, made durable and renamed; then the manifest
-// (quantization.h) is. config.json, the index and side files come last, so a directory with
-// config.json is a complete one. Interrupted at any moment, the same call goes on after the last
-// complete shard and ends with the same bytes.
+// (quantization_manifest.h) is. config.json, the index and side files come last, so a directory
+// with config.json is a complete one. Interrupted at any moment, the same call goes on after the
+// last complete shard and ends with the same bytes; one that is complete it leaves as it is.
 //
-// Errors, none of which destroys anything: a destination that is neither empty nor the interrupted
-// run of the same source, recipe and options; a source that changed since that run; too little
+// Errors, none of which destroys anything: a destination that is neither empty nor a run of the
+// same source, recipe and options; a source that changed since that run; too little
 // space (found before the first byte); a full disk; a NaN or infinity, with the tensor's name; a
 // read that fails.
 base::Result<QuantizationReport> quantize(const tensor::Checkpoint& source,

@@ -308,7 +308,9 @@ TEST_F(Quantizer, TakesNoDirectoryThatIsNotItsOwn) {
   CHECK(base::write_text_file(destination() / kManifestName, "{}").has_value());
   expect_refused(source, "remove the directory to start anew");
   CHECK(base::write_text_file(destination() / "config.json", "{}").has_value());
-  expect_refused(source, "holds a model already");
+  expect_refused(source, "holds a model already; remove it");
+  fs::remove(destination() / kManifestName);
+  expect_refused(source, "holds a model already; remove it");
   EXPECT_EQ(contents(destination() / "notes.txt"), "mine");
 
   const auto inside = source.quantize_to(model.path() / "quantized");
