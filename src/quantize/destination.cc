@@ -12,13 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool lies_in(const fs::path& inner, const fs::path& outer) {
-  std::error_code code;
-  const fs::path a = fs::weakly_canonical(inner, code);
-  const fs::path b = fs::weakly_canonical(outer, code);
-  return std::mismatch(b.begin(), b.end(), a.begin(), a.end()).first == b.end();
-}
-
 // Names of all files that a run writes, relative to its directory.
 std::vector<fs::path> written_names(const QuantizationPlan& plan,
                                     const std::vector<SideFile>& side_files) {
@@ -59,6 +52,13 @@ base::Status remove_left_overs(const fs::path& directory, const std::vector<fs::
 
 }  // namespace
 
+bool lies_in(const fs::path& inner, const fs::path& outer) {
+  std::error_code code;
+  const fs::path a = fs::weakly_canonical(inner, code);
+  const fs::path b = fs::weakly_canonical(outer, code);
+  return std::mismatch(b.begin(), b.end(), a.begin(), a.end()).first == b.end();
+}
+
 base::Result<Destination> Destination::open(const fs::path& path, const fs::path& source,
                                             const RunIdentity& identity,
                                             const QuantizationPlan& plan,
@@ -66,9 +66,7 @@ base::Result<Destination> Destination::open(const fs::path& path, const fs::path
   if (lies_in(path, source)) {
     return base::error("{}: lies in the source; name a directory elsewhere", path.string());
   }
-  std::error_code code;
-  const bool is_new = fs::create_directories(path, code);
-  if (code) return base::error("{}: cannot create: {}", path.string(), code.message());
+  const bool is_new = TRY(base::create_directories(path));
   Destination destination(path, TRY(base::DirectoryLock::acquire(path)), is_new);
   TRY(destination.recognise(identity));
   TRY(remove_left_overs(path, written_names(plan, side_files)));
@@ -120,6 +118,10 @@ base::Status Destination::refuse_strange_files() const {
   }
   if (code) return base::error("{}: cannot be listed: {}", path_.string(), code.message());
   return {};
+}
+
+std::vector<SourceFile> Destination::earlier_source_files() const {
+  return earlier_run_ ? earlier_run_->identity.source_files : std::vector<SourceFile>();
 }
 
 base::Result<std::vector<FinishedShard>> Destination::take_finished_shards() {

@@ -39,6 +39,9 @@ class Destination {
   // Whether a run came to its end here: config.json, its last file, is there.
   bool is_complete() const { return is_complete_; }
 
+  // The source's files as an earlier run found them; empty where there was none.
+  std::vector<SourceFile> earlier_source_files() const;
+
   // Moves out the shards that an earlier run finished and that still stand as it left them.
   // Errors: a complete model that lacks one.
   base::Result<std::vector<FinishedShard>> take_finished_shards();
@@ -57,6 +60,9 @@ class Destination {
   bool is_complete_ = false;
   std::optional<QuantizationManifest> earlier_run_;
 };
+
+// Whether a path is that of a directory or of something inside it, links followed.
+bool lies_in(const std::filesystem::path& inner, const std::filesystem::path& outer);
 
 // An error when the file system that holds `directory` has less than `bytes` left.
 base::Status check_space(const std::filesystem::path& directory, uint64_t bytes);

@@ -29,6 +29,8 @@ struct QuantizerOptions {
   kernels::Target target = kernels::Target::kReference;
   // Asked between two pieces of work, from any thread: whether to stop here. May be empty.
   std::function<bool()> interrupted = {};
+  // Called once when the destination is taken and there is something to write. May be empty.
+  std::function<void()> begins = {};
 };
 
 // Writes what the plan says to `destination`, shard after shard, the tensors of a shard on all
@@ -37,6 +39,8 @@ struct QuantizerOptions {
 // (quantization_manifest.h) is. config.json, the index and side files come last, so a directory
 // with config.json is a complete one. Interrupted at any moment, the same call goes on after the
 // last complete shard and ends with the same bytes; one that is complete it leaves as it is.
+//
+// An interruption is no error: the report has the tensors that are done and is not complete.
 //
 // Errors, none of which destroys anything: a destination that is neither empty nor a run of the
 // same source, recipe and options; a source that changed since that run; too little

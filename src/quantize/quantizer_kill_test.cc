@@ -120,5 +120,18 @@ TEST_F(KilledQuantizer, AgainAndAgainItStillComesToItsEnd) {
   EXPECT_TRUE(snapshot(destination()) == expected_);
 }
 
+TEST_F(KilledQuantizer, NamesOfNewFoldersAreMadeDurable) {
+  const auto inode = [](const fs::path& path) {
+    struct stat status {};
+    CHECK(::stat(path.c_str(), &status) == 0, path.string());
+    return status.st_ino;
+  };
+  synced.clear();
+  ASSERT_TRUE(source_->quantize_to(scratch_ / "a/b/quantized").has_value());
+  for (const char* name : {".", "a", "a/b", "a/b/quantized", "a/b/quantized/tasks"}) {
+    EXPECT_TRUE(synced.contains(inode(scratch_ / name))) << name;
+  }
+}
+
 }  // namespace
 }  // namespace ingot::quantize
