@@ -170,7 +170,10 @@ TEST_F(Quantize, ReportsInJson) {
   const json::object document = json_of(outcome.out).get_object();
   EXPECT_EQ(document.at("schema"), "ingot.quantization/1");
   EXPECT_EQ(document.at("num_shards"), kShards);
+  EXPECT_FALSE(document.at("classes").as_array().empty());
   EXPECT_EQ(document.at("loaders").as_object().size(), 3U);
+  EXPECT_EQ(document.at("loaders").at("vllm").at("meant"), true);
+  EXPECT_EQ(document.at("loaders").at("vllm").at("loads"), true);
   EXPECT_TRUE(snapshot(path("reported")) == expected_);
 }
 
@@ -178,11 +181,71 @@ TEST_F(Quantize, ADryRunWritesNothing) {
   const Outcome text = run_ingot(quantize("dry", {"--dry-run"}));
   EXPECT_EQ(text.status, 0) << text.err;
   EXPECT_TRUE(text.out.contains("routed experts")) << text.out;
+  EXPECT_TRUE(text.out.contains("sglang 0.5.23 loads every tensor")) << text.out;
+  const Outcome without = run_ingot({"quantize", path("model"), "--dry-run"});
+  EXPECT_EQ(without.status, 0) << without.err;
+  EXPECT_EQ(without.out, text.out);
   const Outcome outcome = run_ingot(quantize("dry", {"--dry-run", "--json"}));
   const json::object document = json_of(outcome.out).get_object();
   EXPECT_EQ(document.at("schema"), "ingot.quantization_plan/1");
   EXPECT_EQ(document.at("tensors").as_array().size(), 428U);
   EXPECT_FALSE(fs::exists(path("dry")));
+}
+
+// What others would not load is said before the work and after it, and is no failure of a recipe
+// that is not meant for them.
+TEST_F(Quantize, SaysBeforeAndAfterWhoWouldNotLoadIt) {
+  const std::vector<std::string> recipe = {"--recipe", "amd-glm-5.2-attn-fp8"};
+  std::vector<std::string> dry_run = recipe;
+  dry_run.push_back("--dry-run");
+  for (const auto& options : {dry_run, recipe}) {
+    const Outcome outcome = run_ingot(quantize("fp8", options));
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_TRUE(outcome.err.empty()) << outcome.err;
+    EXPECT_TRUE(outcome.out.contains("  ingot loads every tensor")) << outcome.out;
+    EXPECT_TRUE(
+        outcome.out.contains("vLLM 0.33.0 would not load it right; the recipe is not meant "
+                             "for it\n    ERROR: lm_head"))
+        << outcome.out;
+  }
+  std::string text =
+      contents(fs::path(INGOT_SOURCE_DIR) / "src/quantize/recipes/amd-glm-5.2-attn-fp8.toml");
+  const std::string loaders = "loaders = [\"ingot\"]";
+  text.replace(text.find(loaders), loaders.size(), "loaders = [\"ingot\", \"vllm\"]");
+  text.replace(text.find("amd-glm-5.2-attn-fp8"), 20, "mine");
+  write_file(path("mine.toml"), text);
+  const std::vector<std::string> mine = {"--recipe", path("mine.toml")};
+  const Outcome outcome = run_ingot(quantize("mine", mine));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(outcome.err.contains("warning: vLLM 0.33.0 would not load the result right: lm_head"))
+      << outcome.err;
+}
+
+TEST_F(Quantize, AReportReplacesNothingButAReport) {
+  const std::string config = contents(fs::path(path("model")) / "config.json");
+  write_file(path("mine.json"), "{\"schema\": \"mine\"}");
+  fs::create_symlink(path("expected"), path("link"));
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {path("model") + "/config.json", "lies in "},
+      {path("model") + "/new.json", "lies in "},
+      {path("link") + "/../model/new.json", "lies in "},
+      {path("mine.json"), "something else is there"},
+  };
+  for (const auto& [file, words] : cases) {
+    const Outcome outcome = run_ingot(quantize("never", {"--report", file}));
+    EXPECT_EQ(outcome.status, 2) << file;
+    EXPECT_TRUE(outcome.err.contains(words)) << outcome.err;
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+    EXPECT_FALSE(fs::exists(path("never"))) << "at the start";
+  }
+  EXPECT_EQ(contents(fs::path(path("model")) / "config.json"), config);
+  EXPECT_EQ(contents(path("mine.json")), "{\"schema\": \"mine\"}");
+  const Outcome inside =
+      run_ingot(quantize("expected", {"--report", path("expected") + "/r.json"}));
+  EXPECT_TRUE(inside.err.contains("lies in ")) << inside.err;
+  const std::vector<std::string> twice = {"--report", path("twice.json")};
+  EXPECT_EQ(run_ingot(quantize("expected", twice)).status, 0);
+  EXPECT_EQ(run_ingot(quantize("expected", twice)).status, 0) << "its own report";
 }
 
 TEST_F(Quantize, RefusesBadOptions) {
@@ -196,6 +259,7 @@ TEST_F(Quantize, RefusesBadOptions) {
       {quantize("expected", {"--dequant", "bf16"}),
        "holds a model already, of other work: --dequant was fp32 there and is bf16 here"},
       {quantize("model"), "lies in the source"},
+      {{"quantize", path("model")}, "DESTINATION is missing"},
       {{"quantize", path("model"), "/proc/quantized"}, "cannot create"},
       {{"quantize", path("expected"), path("bad")}, "MXFP4 already"},
   };
