@@ -276,8 +276,10 @@ Command add_quantize(CLI::App& program) {
                   "the neighbour with the least squared error")
       ->check(CLI::IsMember({"even", "mse"}))
       ->capture_default_str();
-  app->add_option("--memory", options->memory_bytes,
-                  "Bytes of buffers in all, such as 512MiB or 1GiB; default: 1GiB")
+  app->add_option(
+         "--memory", options->memory_bytes,
+         "Bytes of buffers in all, such as 512MiB or 1GiB; default: 1GiB. Plan and report take "
+         "about 4 KB a tensor besides")
       ->check(not_negative)
       ->transform(CLI::AsSizeValue(false));
   app->add_option("--report", options->report,

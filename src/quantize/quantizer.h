@@ -25,7 +25,7 @@ std::string_view name(kernels::ScaleSearch scale_search);  // "even", "mse"
 struct QuantizerOptions {
   Dequantization dequantization = Dequantization::kF32;
   kernels::ScaleSearch scale_search = kernels::ScaleSearch::kEven;
-  uint64_t memory_bytes = uint64_t{1} << 30;  // of buffers in all, beside the page cache
+  uint64_t memory_bytes = uint64_t{1} << 30;  // of buffers in all; plan and report come on top
   kernels::Target target = kernels::Target::kReference;
   // Asked between two pieces of work, from any thread: whether to stop here. May be empty.
   std::function<bool()> interrupted = {};
