@@ -127,8 +127,12 @@ std::string describe(const std::vector<Verdict>& verdicts, std::string_view more
                           finding.line());
     }
     if (verdict.findings.size() <= kShown) continue;
-    text += fmt::format("    ... and {} more; {}\n", verdict.findings.size() - kShown,
-                        fmt::format(fmt::runtime(more), verdict.program));
+    std::string where(more);
+    // The last: the name of a directory may have one as well.
+    if (const size_t at = where.rfind("{}"); at != std::string::npos) {
+      where.replace(at, 2, verdict.program);
+    }
+    text += fmt::format("    ... and {} more; {}\n", verdict.findings.size() - kShown, where);
   }
   return text;
 }
