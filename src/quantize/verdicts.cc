@@ -128,9 +128,11 @@ std::string describe(const std::vector<Verdict>& verdicts, std::string_view more
     }
     if (verdict.findings.size() <= kShown) continue;
     std::string where(more);
-    // The last: the name of a directory may have one as well.
-    if (const size_t at = where.rfind("{}"); at != std::string::npos) {
-      where.replace(at, 2, verdict.program);
+    // The last: the name of a directory may have one as well. Ingot needs no --for.
+    constexpr std::string_view kFor = " --for {}";
+    if (const size_t at = where.rfind(kFor); at != std::string::npos) {
+      const bool is_ours = verdict.program == "ingot";
+      where.replace(at, kFor.size(), is_ours ? "" : " --for " + verdict.program);
     }
     text += fmt::format("    ... and {} more; {}\n", verdict.findings.size() - kShown, where);
   }

@@ -44,7 +44,7 @@ bool all_meant_load(const std::vector<Verdict>& verdicts);
 base::json::object to_json(const std::vector<Verdict>& verdicts);
 
 // For people: a line a program, and up to three findings, the worst first. `more` says where all
-// of them are, and the last "{}" in it stands for the program.
+// of them are; the last " --for {}" in it gets the program's name, or goes where that is "ingot".
 std::string describe(const std::vector<Verdict>& verdicts, std::string_view more);
 
 }  // namespace ingot::quantize

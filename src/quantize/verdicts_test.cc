@@ -107,7 +107,7 @@ TEST(Verdicts, Fp8HeadsAreForIngotAlone) {
   for_all.programs = {"vllm"};
   const auto meant = judge_plan(config, model.plan(for_all).value()).value();
   EXPECT_FALSE(all_meant_load(meant));
-  const std::string text = describe(meant, "see {}");
+  const std::string text = describe(meant, "see a{}b --for {}");
   EXPECT_TRUE(
       text.contains("ingot loads every tensor in the format that the file has; the recipe "
                     "is not meant for it"))
