@@ -5,6 +5,7 @@
 #include <cstring>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -128,6 +129,20 @@ Status OutputFile::finish() {
   ::close(std::exchange(descriptor_, -1));
   make_names_durable(path_.has_parent_path() ? path_.parent_path() : ".");
   return {};
+}
+
+Result<bool> create_directories(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::error_code code;
+  const fs::path full = fs::absolute(path, code).lexically_normal();
+  std::vector<fs::path> missing;
+  for (fs::path at = full; !code && !fs::exists(at, code); at = at.parent_path()) {
+    missing.push_back(at);
+  }
+  if (!code) fs::create_directories(full, code);
+  if (code) return error("{}: cannot create: {}", path.string(), code.message());
+  for (const fs::path& directory : missing) make_names_durable(directory.parent_path());
+  return !missing.empty();
 }
 
 Status write_text_file(const std::filesystem::path& path, std::string_view text) {

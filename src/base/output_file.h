@@ -52,6 +52,10 @@ class OutputFile {
   std::atomic<bool> failed_ = false;
 };
 
+// Makes a directory, and those around it that are missing, and their names durable. Whether it was
+// not there before. Errors: no right to; something else of that name.
+Result<bool> create_directories(const std::filesystem::path& path);
+
 // A whole small file at once, by the same rule.
 Status write_text_file(const std::filesystem::path& path, std::string_view text);
 

@@ -244,22 +244,23 @@ Command add_synth(CLI::App& program) {
 }
 
 Command add_quantize(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("quantize",
-                                         "Round a model's weights to MXFP4 or FP8, in the format "
-                                         "that AMD Quark exports and sglang and "
-                                         "vLLM load.\n"
-                                         "An interrupted run goes on where it stopped when the "
-                                         "command is repeated. Exit status 1: it\n"
-                                         "is written and a program would not load it right.");
+  CLI::App* app =
+      program.add_subcommand("quantize",
+                             "Round a model's weights to MXFP4 or FP8, in the format "
+                             "that AMD Quark exports and sglang and "
+                             "vLLM load.\n"
+                             "An interrupted run goes on where it stopped when the "
+                             "command is repeated. Exit status 1: it\n"
+                             "is written, or would be, and a program that the recipe is "
+                             "meant for would not load it right.");
   auto options = std::make_shared<QuantizeOptions>();
   app->add_option("SOURCE", options->source,
                   "Model directory: config.json and safetensors in bf16, f16, f32 or FP8")
       ->type_name("DIR")
       ->required();
   app->add_option("DESTINATION", options->destination,
-                  "Directory to make, or that of an interrupted run")
-      ->type_name("DIR")
-      ->required();
+                  "Directory to make, or that of an interrupted run; not needed with --dry-run")
+      ->type_name("DIR");
   app->add_option("--recipe", options->recipe,
                   fmt::format("What becomes of which layer: a TOML file, or one of {}; default: by "
                               "the model's family",
@@ -275,14 +276,17 @@ Command add_quantize(CLI::App& program) {
                   "the neighbour with the least squared error")
       ->check(CLI::IsMember({"even", "mse"}))
       ->capture_default_str();
-  app->add_option("--memory", options->memory_bytes,
-                  "Bytes of buffers in all, such as 512MiB or 1GiB; default: 1GiB")
+  app->add_option(
+         "--memory", options->memory_bytes,
+         "Bytes of buffers in all, such as 512MiB or 1GiB; default: 1GiB. Plan and report take "
+         "about 4 KB a tensor besides")
       ->check(not_negative)
       ->transform(CLI::AsSizeValue(false));
   app->add_option("--report", options->report,
                   "Also write the report, a row a tensor, to this file, whose name ends in .json")
       ->type_name("FILE");
-  app->add_flag("--dry-run", options->dry_run, "Show what would be done, and do nothing");
+  app->add_flag("--dry-run", options->dry_run,
+                "Show what would be done and which programs would load it, and do nothing");
   return {app, [options](const CommonOptions& common) { return quantize(common, *options); }};
 }
 

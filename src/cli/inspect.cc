@@ -133,7 +133,7 @@ base::Status open_text(Subject& subject, const std::filesystem::path& directory)
 // so that damage to it keeps nobody from loading the model.
 void open_quantization(Subject& subject, const std::filesystem::path& directory) {
   if (!subject.plan) return;
-  auto report = quantize::read_report(directory);
+  auto report = quantize::read_report(directory, subject.checkpoint->tensors().size());
   if (report) {
     subject.quantization = std::move(*report);
     return;
@@ -363,6 +363,7 @@ json::object quantization_json(const quantize::QuantizationReport& report) {
           {"dequant", report.dequantization},
           {"scale_search", report.scale_search},
           {"complete", report.complete},
+          {"classes", quantize::classes_json(report)},
           {"tensors", std::move(tensors)}};
 }
 

@@ -52,7 +52,14 @@ void print(const quantize::LoaderReport& report) {
 
 json::object to_json(const quantize::LoaderReport& report) {
   json::array findings;
-  for (const model::Finding& finding : report.findings) findings.push_back(to_json(finding));
+  for (size_t i = 0; i < report.findings.size(); ++i) {
+    json::object finding = to_json(report.findings[i]);
+    const auto found = report.tensors_of_findings.find(i);
+    if (found != report.tensors_of_findings.end()) {
+      finding["tensors"] = json::array(found->second.begin(), found->second.end());
+    }
+    findings.push_back(std::move(finding));
+  }
   return {
       {"name", name(report.loader)},
       {"rules", version(report.loader)},

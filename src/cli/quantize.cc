@@ -3,15 +3,16 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "base/mapped_file.h"
 #include "base/output_file.h"
 #include "base/provenance.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
-#include "model/inspection.h"
-#include "quantize/loader_check.h"
+#include "quantize/destination.h"
 #include "quantize/quantization_manifest.h"
 #include "quantize/quantizer.h"
+#include "quantize/verdicts.h"
 
 namespace ingot::cli {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 namespace json = base::json;
 namespace fs = std::filesystem;
 using quantize::QuantizationPlan;
+using quantize::Verdict;
 
 constexpr int kInterrupted = 130;  // as shells report a program that Ctrl-C ended
 
@@ -48,19 +50,42 @@ base::Result<Subject> open_subject(const QuantizeOptions& options) {
   const model::LoadPlan load_plan = TRY(model::plan_load(subject.config, *subject.checkpoint, {}));
   subject.plan = TRY(quantize::plan_quantization(subject.config, load_plan, *subject.checkpoint,
                                                  std::move(recipe)));
+  TRY(quantize::add_names_of_loaders(subject.config_json, *subject.plan));
   return subject;
 }
 
-// Before hours of work, and so that a slip never replaces another file.
-base::Status check_report_path(const fs::path& path) {
+// Whether a file is a report that an earlier run wrote.
+bool is_report(const fs::path& path) {
+  const auto text = base::read_text_file(path, quantize::kManifestBytesMax);
+  if (!text) return false;
+  const auto document = base::parse_json(*text, path.string());
+  const json::object* object = document ? document->if_object() : nullptr;
+  const json::value* schema = object == nullptr ? nullptr : object->if_contains("schema");
+  return schema != nullptr && schema->is_string() &&
+         std::string_view(schema->get_string()).starts_with("ingot.quantization/");
+}
+
+// Before hours of work, and once more when the report is written: it takes no place but its own.
+base::Status check_report_path(const QuantizeOptions& options) {
+  const fs::path& path = options.report;
   if (path.empty()) return {};
+  const std::string shown = path.string();
   if (path.extension() != ".json") {
-    return base::error("--report {}: the name of a report ends in .json", path.string());
+    return base::error("--report {}: the name of a report ends in .json", shown);
   }
   std::error_code ignored;
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (fs::is_directory(parent, ignored)) return {};
-  return base::error("--report {}: its directory is not there", path.string());
+  if (!fs::is_directory(parent, ignored)) {
+    return base::error("--report {}: its directory is not there", shown);
+  }
+  for (const fs::path& model : {options.source, options.destination}) {
+    if (model.empty() || !quantize::lies_in(parent, model)) continue;
+    return base::error("--report {}: lies in {}; name a place outside of both models", shown,
+                       model.string());
+  }
+  const fs::file_status status = fs::symlink_status(path, ignored);
+  if (!fs::exists(status) || (fs::is_regular_file(status) && is_report(path))) return {};
+  return base::error("--report {}: something else is there; remove it or name another file", shown);
 }
 
 json::array plan_json(const QuantizationPlan& plan) {
@@ -87,10 +112,11 @@ json::array plan_json(const QuantizationPlan& plan) {
   return rows;
 }
 
-void print_dry_run(const CommonOptions& common, const Subject& subject) {
+void print_dry_run(const CommonOptions& common, const Subject& subject,
+                   const std::vector<Verdict>& verdicts) {
   const QuantizationPlan& plan = *subject.plan;
   if (!common.json) {
-    fmt::print("{}", describe(plan));
+    fmt::print("{}\n{}", describe(plan), describe(verdicts, "--json has them all"));
     return;
   }
   json::object document = base::result_document(
@@ -102,70 +128,34 @@ void print_dry_run(const CommonOptions& common, const Subject& subject) {
   document["source_bytes"] = plan.source_bytes;
   document["output_bytes"] = plan.output_bytes;
   document["exclude"] = json::array(plan.exclude.begin(), plan.exclude.end());
+  document["loaders"] = to_json(verdicts);
   document["tensors"] = plan_json(plan);
   fmt::print("{}", base::pretty_json(document));
 }
 
-// What a program that loads the result will make of it.
-struct Verdict {
-  std::string loader;
-  bool loads = false;
-  std::vector<model::Finding> findings;
-};
-
-base::Result<std::vector<Verdict>> judge(const fs::path& directory) {
-  const std::string text = TRY(model::read_config_text(directory));
-  const std::string source = (directory / "config.json").string();
-  const json::value config_json = TRY(base::parse_json(text, source));
-  const model::ModelConfig config = TRY(model::parse_model_config(config_json, source));
-  const auto checkpoint = TRY(tensor::Checkpoint::open(directory));
-  const model::LoadPlan plan = TRY(model::plan_load(config, checkpoint, {}));
-  std::vector<Verdict> verdicts = {{.loader = "ingot",
-                                    .loads = plan.count(model::Severity::kError) == 0,
-                                    .findings = plan.findings}};
-  for (const auto loader : {quantize::Loader::kSglang, quantize::Loader::kVllm}) {
-    quantize::LoaderReport report =
-        quantize::check_for_loader(loader, config_json, config, plan, checkpoint);
-    verdicts.push_back({.loader = std::string(version(loader)),
-                        .loads = report.loads_right(),
-                        .findings = std::move(report.findings)});
-  }
-  return verdicts;
-}
-
-void print_verdicts(const std::vector<Verdict>& verdicts) {
-  constexpr size_t kShown = 3;
-  constexpr std::string_view kTitles[] = {"note", "warning", "ERROR"};
-  fmt::print("\n");
+// Before hours of work for files that somebody cannot use.
+void warn_of_loaders(const std::vector<Verdict>& verdicts) {
   for (const Verdict& verdict : verdicts) {
-    fmt::print("  {} {}\n", verdict.loader,
-               verdict.loads ? "loads every tensor in the format that the file has"
-                             : "would not load it right");
-    for (size_t i = 0; i < verdict.findings.size() && i < kShown; ++i) {
-      const model::Finding& finding = verdict.findings[i];
-      fmt::print("    {}: {}\n", kTitles[static_cast<size_t>(finding.severity)], finding.line());
-    }
-    if (verdict.findings.size() > kShown) {
-      fmt::print("    ... and {} more; see ingot inspect\n", verdict.findings.size() - kShown);
-    }
+    if (verdict.loads || !verdict.is_meant) continue;
+    base::log_warning(fmt::format(
+        "{} would not load the result right: {}; --dry-run shows more", verdict.version,
+        verdict.findings.empty() ? "it cannot be checked" : verdict.findings.front().line()));
   }
 }
 
-// The manifest that the run left, with the verdicts.
+// The manifest that the run left, with what follows from it. Text is added to text, since the tree
+// of a large manifest takes several times its size.
 base::Result<std::string> report_document(const fs::path& directory,
+                                          const quantize::QuantizationReport& report,
                                           const std::vector<Verdict>& verdicts) {
-  const fs::path path = directory / quantize::kManifestName;
-  json::value document = TRY(base::parse_json(
-      TRY(base::read_text_file(path, quantize::kManifestBytesMax)), path.string()));
-  json::object loaders;
-  for (const Verdict& verdict : verdicts) {
-    json::array findings;
-    for (const model::Finding& finding : verdict.findings) findings.push_back(to_json(finding));
-    loaders[verdict.loader] =
-        json::object{{"loads", verdict.loads}, {"findings", std::move(findings)}};
-  }
-  document.as_object()["loaders"] = std::move(loaders);
-  return base::pretty_json(document);
+  std::string text =
+      TRY(base::read_text_file(directory / quantize::kManifestName, quantize::kManifestBytesMax));
+  const std::string members = base::compact_json(
+      json::object{{"classes", quantize::classes_json(report)}, {"loaders", to_json(verdicts)}});
+  text.resize(text.find_last_not_of("\n ", text.rfind('}') - 1) + 1);
+  text += ",\n";
+  text.append(members, 1);
+  return text + "\n";
 }
 
 quantize::QuantizerOptions quantizer_options(const QuantizeOptions& options,
@@ -183,39 +173,47 @@ quantize::QuantizerOptions quantizer_options(const QuantizeOptions& options,
 
 base::Result<int> quantize(const CommonOptions& common, const QuantizeOptions& options) {
   const kernels::Target target = TRY(kernels::usable_target(common.targets));
-  TRY(check_report_path(options.report));
+  if (options.destination.empty() && !options.dry_run) {
+    return base::error("DESTINATION is missing; only --dry-run goes without");
+  }
+  TRY(check_report_path(options));
   const Subject subject = TRY(open_subject(options));
+  std::vector<Verdict> verdicts = TRY(quantize::judge_plan(subject.config_json, *subject.plan));
   if (options.dry_run) {
-    print_dry_run(common, subject);
-    return 0;
+    print_dry_run(common, subject, verdicts);
+    return all_meant_load(verdicts) ? 0 : 1;
   }
-  if (!common.json) {
-    fmt::print("{}\n", describe(*subject.plan));
+  quantize::QuantizerOptions quantizer = quantizer_options(options, target);
+  quantizer.begins = [&] {
+    if (!common.json) fmt::print("{}\n", describe(*subject.plan));
     std::fflush(stdout);
-  }
+    warn_of_loaders(verdicts);
+  };
   const base::SystemClock clock;
   const auto team = TRY(base::ThreadTeam::create(thread_count(common)));
   std::optional<InterruptGuard> guard(std::in_place);
   const auto report =
-      quantize::quantize(*subject.checkpoint, subject.config_json, *subject.plan, options.source,
-                         options.destination, quantizer_options(options, target), *team, clock);
-  if (!report && InterruptGuard::pressed()) {
+      TRY(quantize::quantize(*subject.checkpoint, subject.config_json, *subject.plan,
+                             options.source, options.destination, quantizer, *team, clock));
+  guard.reset();
+  if (!report.complete) {
     std::fprintf(stderr,
                  "ingot: interrupted; the same command goes on after the last whole file\n");
     return kInterrupted;
   }
-  if (!report) return std::unexpected(report.error());
-  guard.reset();
-  const std::vector<Verdict> verdicts = TRY(judge(options.destination));
-  const std::string document = TRY(report_document(options.destination, verdicts));
-  if (!options.report.empty()) TRY(base::write_text_file(options.report, document));
-  if (common.json) {
-    fmt::print("{}", document);
-  } else {
-    fmt::print("{}", describe(*report));
-    print_verdicts(verdicts);
+  verdicts = TRY(quantize::judge_directory(options.destination, subject.plan->recipe));
+  if (common.json || !options.report.empty()) {
+    const std::string document = TRY(report_document(options.destination, report, verdicts));
+    TRY(check_report_path(options));
+    if (!options.report.empty()) TRY(base::write_text_file(options.report, document));
+    if (common.json) fmt::print("{}", document);
   }
-  return std::ranges::all_of(verdicts, &Verdict::loads) ? 0 : 1;
+  if (!common.json) {
+    const std::string more =
+        fmt::format("ingot inspect {} --for {{}} shows all", options.destination.string());
+    fmt::print("{}\n{}", describe(report), describe(verdicts, more));
+  }
+  return all_meant_load(verdicts) ? 0 : 1;
 }
 
 }  // namespace ingot::cli

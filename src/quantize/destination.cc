@@ -12,13 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool lies_in(const fs::path& inner, const fs::path& outer) {
-  std::error_code code;
-  const fs::path a = fs::weakly_canonical(inner, code);
-  const fs::path b = fs::weakly_canonical(outer, code);
-  return std::mismatch(b.begin(), b.end(), a.begin(), a.end()).first == b.end();
-}
-
 // Names of all files that a run writes, relative to its directory.
 std::vector<fs::path> written_names(const QuantizationPlan& plan,
                                     const std::vector<SideFile>& side_files) {
@@ -59,6 +52,13 @@ base::Status remove_left_overs(const fs::path& directory, const std::vector<fs::
 
 }  // namespace
 
+bool lies_in(const fs::path& inner, const fs::path& outer) {
+  std::error_code code;
+  const fs::path a = fs::weakly_canonical(inner, code);
+  const fs::path b = fs::weakly_canonical(outer, code);
+  return std::mismatch(b.begin(), b.end(), a.begin(), a.end()).first == b.end();
+}
+
 base::Result<Destination> Destination::open(const fs::path& path, const fs::path& source,
                                             const RunIdentity& identity,
                                             const QuantizationPlan& plan,
@@ -66,9 +66,7 @@ base::Result<Destination> Destination::open(const fs::path& path, const fs::path
   if (lies_in(path, source)) {
     return base::error("{}: lies in the source; name a directory elsewhere", path.string());
   }
-  std::error_code code;
-  const bool is_new = fs::create_directories(path, code);
-  if (code) return base::error("{}: cannot create: {}", path.string(), code.message());
+  const bool is_new = TRY(base::create_directories(path));
   Destination destination(path, TRY(base::DirectoryLock::acquire(path)), is_new);
   TRY(destination.recognise(identity));
   TRY(remove_left_overs(path, written_names(plan, side_files)));
@@ -82,50 +80,69 @@ Destination::~Destination() {
 
 base::Status Destination::recognise(const RunIdentity& identity) {
   std::error_code code;
-  if (fs::exists(path_ / "config.json", code)) {
-    return base::error("{}: holds a model already; remove it or name another directory",
-                       path_.string());
-  }
+  is_complete_ = fs::exists(path_ / "config.json", code);
   if (!fs::exists(path_ / kManifestName, code)) {
-    for (const auto& entry : fs::directory_iterator(path_, code)) {
-      // A run that was killed at its very first write.
-      const std::string name = entry.path().filename().string();
-      if (base::OutputFile::is_temporary_of(name, kManifestName)) continue;
-      return base::error(
-          "{}: holds {} and no interrupted run of ingot quantize; name an empty directory",
-          path_.string(), name);
-    }
-    if (code) return base::error("{}: cannot be listed: {}", path_.string(), code.message());
-    return {};
+    return is_complete_ ? holds_a_model("") : refuse_strange_files();
   }
   auto manifest = read_manifest(path_ / kManifestName);
+  if (!manifest && is_complete_) return holds_a_model("");
   if (!manifest) {
     return base::error("{}; remove the directory to start anew", manifest.error().message);
   }
   const std::string differs = difference(manifest->identity, identity);
+  if (!differs.empty() && is_complete_) return holds_a_model(", of other work: " + differs);
   if (!differs.empty()) {
     return base::error(
         "{}: holds an interrupted run of other work: {}; repeat its command or name another "
         "directory",
         path_.string(), differs);
   }
-  interrupted_run_ = std::move(*manifest);
+  earlier_run_ = std::move(*manifest);
   return {};
 }
 
-std::vector<FinishedShard> Destination::finished_shards() const {
+base::Status Destination::holds_a_model(std::string_view which) const {
+  return base::error("{}: holds a model already{}; remove it or name another directory",
+                     path_.string(), which);
+}
+
+base::Status Destination::refuse_strange_files() const {
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator(path_, code)) {
+    // A run that was killed at its very first write.
+    const std::string name = entry.path().filename().string();
+    if (base::OutputFile::is_temporary_of(name, kManifestName)) continue;
+    return base::error(
+        "{}: holds {} and no interrupted run of ingot quantize; name an empty directory",
+        path_.string(), name);
+  }
+  if (code) return base::error("{}: cannot be listed: {}", path_.string(), code.message());
+  return {};
+}
+
+std::vector<SourceFile> Destination::earlier_source_files() const {
+  return earlier_run_ ? earlier_run_->identity.source_files : std::vector<SourceFile>();
+}
+
+base::Result<std::vector<FinishedShard>> Destination::take_finished_shards() {
   std::vector<FinishedShard> shards;
-  if (!interrupted_run_) return shards;
-  for (const FinishedShard& shard : interrupted_run_->shards) {
+  if (!earlier_run_) return shards;
+  for (FinishedShard& shard : earlier_run_->shards) {
     std::error_code code;
     const uint64_t size_bytes = fs::file_size(path_ / shard.file_name, code);
     if (!code && size_bytes == shard.file_bytes) {
-      shards.push_back(shard);
+      shards.push_back(std::move(shard));
       continue;
     }
+    const std::string file = (path_ / shard.file_name).string();
+    if (is_complete_) {
+      return base::error(
+          "{}: is gone or has another size, and the model was complete; remove config.json beside "
+          "it to have the file made again",
+          file);
+    }
     base::log_warning(
-        fmt::format("{}: was finished and is gone or has another size; it is made again",
-                    (path_ / shard.file_name).string()));
+        fmt::format("{}: was finished and is gone or has another size; it is made again", file));
   }
   return shards;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,9 @@ std::optional<Loader> find_loader(std::string_view name);
 struct LoaderReport {
   Loader loader = Loader::kSglang;
   std::vector<model::Finding> findings;
+  // All tensors of the file, scales aside, that a finding is about, by its place in `findings`;
+  // nothing for one that is about the config.
+  std::map<size_t, std::vector<std::string>> tensors_of_findings;
   // Every tensor of the checkpoint was compared. A form of quantization_config that is not known
   // here leaves it false, and a finding says what was not checked.
   bool is_complete = false;

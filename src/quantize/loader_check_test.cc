@@ -86,6 +86,24 @@ TEST_F(LoaderCheck, IndexKey) {
   expect_error(Loader::kVllm, "index_key");
 }
 
+TEST_F(LoaderCheck, NamesAllTensorsOfAFinding) {
+  make_quark_release();
+  remove_from_exclude("self_attn.kv_b_proj");
+  const LoaderReport result = report(Loader::kVllm);
+  ASSERT_EQ(result.tensors_of_findings.size(), 2U) << "main layers and the MTP layer";
+  for (const auto& [index, tensors] : result.tensors_of_findings) {
+    ASSERT_LT(index, result.findings.size());
+    const bool is_main = result.findings[index].code == "built_otherwise";
+    std::vector<std::string> expected = {"model.layers.3.self_attn.kv_b_proj.weight"};
+    if (is_main) {
+      expected = {"model.layers.0.self_attn.kv_b_proj.weight",
+                  "model.layers.1.self_attn.kv_b_proj.weight",
+                  "model.layers.2.self_attn.kv_b_proj.weight"};
+    }
+    EXPECT_EQ(tensors, expected) << result.findings[index].code;
+  }
+}
+
 // Attention in FP8 with a scale an output row, described by exact names.
 TEST_F(LoaderCheck, LayerConfigOfFp8PerChannel) {
   const auto channel = model::json_of(R"({

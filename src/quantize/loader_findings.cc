@@ -16,21 +16,24 @@ void LoaderFindings::add(const Cause& cause, const LoaderModule& module,
   }
   Group& group = groups_[found->second];
   ++group.num_modules;
-  group.num_tensors += static_cast<int64_t>(rows.size());
+  for (const model::PlanRow* row : rows) group.tensors.push_back(row->stored.data->name);
 }
 
-std::vector<model::Finding> LoaderFindings::take() {
-  std::vector<model::Finding> findings;
+std::vector<LoaderFindings::Collected> LoaderFindings::take() {
+  std::vector<Collected> findings;
   for (Group& group : groups_) {
-    std::string count = group.num_tensors == 1 ? "" : fmt::format("{} tensors", group.num_tensors);
+    const size_t num_tensors = group.tensors.size();
+    std::string count = num_tensors == 1 ? "" : fmt::format("{} tensors", num_tensors);
     if (group.num_modules > 1) count += fmt::format(" of {} modules", group.num_modules);
     findings.push_back(
-        {.severity = group.cause.severity,
-         .code = group.cause.code,
-         .subject = group.num_modules == 1 ? group.first : group.first + " and others",
-         .message = fmt::format("{}{}{}{}{}", count, count.empty() ? "" : ": ", group.cause.what,
-                                group.example.empty() ? "" : "; ", group.example),
-         .remedy = std::move(group.cause.remedy)});
+        {.finding = {.severity = group.cause.severity,
+                     .code = group.cause.code,
+                     .subject = group.num_modules == 1 ? group.first : group.first + " and others",
+                     .message = fmt::format("{}{}{}{}{}", count, count.empty() ? "" : ": ",
+                                            group.cause.what, group.example.empty() ? "" : "; ",
+                                            group.example),
+                     .remedy = std::move(group.cause.remedy)},
+         .tensors = std::move(group.tensors)});
   }
   groups_.clear();
   index_.clear();

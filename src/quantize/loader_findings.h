@@ -25,8 +25,12 @@ class LoaderFindings {
   void add(const Cause& cause, const LoaderModule& module,
            const std::vector<const model::PlanRow*>& rows, const std::string& example);
 
-  // One finding a cause, in the order in which causes came up.
-  std::vector<model::Finding> take();
+  // One finding a cause, in the order in which causes came up, with its tensors' names.
+  struct Collected {
+    model::Finding finding;
+    std::vector<std::string> tensors;
+  };
+  std::vector<Collected> take();
 
  private:
   struct Group {
@@ -34,7 +38,7 @@ class LoaderFindings {
     std::string first;
     std::string example;
     int64_t num_modules = 0;
-    int64_t num_tensors = 0;
+    std::vector<std::string> tensors;
   };
 
   std::vector<Group> groups_;

@@ -56,7 +56,8 @@ ModuleComparison::ModuleComparison(Loader loader, ConfigForm form, LoaderReport&
 
 void ModuleComparison::finish() {
   // The complete list is in the report; here it stands in words.
-  for (model::Finding& finding : findings_.take()) {
+  for (auto& [finding, tensors] : findings_.take()) {
+    report_.tensors_of_findings[report_.findings.size()] = std::move(tensors);
     report_.findings.push_back(std::move(finding));
   }
 }

@@ -7,6 +7,7 @@
 
 #include "base/output_file.h"
 #include "base/scratch_directory.h"
+#include "quantize/line_of_text.h"
 
 namespace ingot::quantize {
 namespace {
@@ -37,15 +38,15 @@ TensorReport rounded_tensor(std::string name, double squared_errors) {
   tensor.rounding.sum_squared_errors = squared_errors;
   tensor.rounding.error_max = 0.1F;
   tensor.rounding.magnitude_max = 1.7F;
-  tensor.rounding.scale_bytes[1] = 3;
-  tensor.rounding.scale_bytes[120] = 125;
+  tensor.rounding.scale_bytes = {{1, 3}, {120, 125}};
   return tensor;
 }
 
 QuantizationManifest example() {
   QuantizationManifest manifest;
   manifest.identity = {.model_hash = "0123456789abcdef",
-                       .source_files = {{"a.safetensors", 9000}, {"b.safetensors", 10000}},
+                       .source_files = {{"a.safetensors", 9000, 1'799'999'999'123, 5, -7},
+                                        {"b.safetensors", 10000, -3, 5, 8}},
                        .recipe = "mixed",
                        .rules = {{.pattern = "*mlp*", .treatment = Treatment::kMxfp4},
                                  {.pattern = "*", .treatment = Treatment::kKeep, .optional = true}},
@@ -53,13 +54,22 @@ QuantizationManifest example() {
                        .scale_search = "even",
                        .layout_hash = std::string(32, 'c')};
   manifest.num_shards = 2;
-  manifest.shards.push_back(
-      {.file_name = "a.safetensors",
-       .file_bytes = 3000,
-       .sources = {{.name = "a.safetensors", .size_bytes = 9000, .modified_ns = 1'799'999'999'123}},
-       .tensors = {kept_tensor(), rounded_tensor("experts.0", 0.01 / 3),
-                   rounded_tensor("experts.1", 0.02 / 3)}});
+  manifest.shards.push_back({.file_name = "a.safetensors",
+                             .file_bytes = 3000,
+                             .sources = {{"a.safetensors", 9000, 1'799'999'999'123, 5, -7}},
+                             .tensors = {kept_tensor(), rounded_tensor("experts.0", 0.01 / 3),
+                                         rounded_tensor("experts.1", 0.02 / 3)}});
   return manifest;
+}
+
+std::string text_of(const QuantizationManifest& manifest) {
+  std::string text;
+  const auto appended = [&](std::string_view piece) -> base::Status {
+    text += piece;
+    return {};
+  };
+  CHECK(write_pieces({{"schema", "ingot.quantization/1"}}, manifest, appended).has_value());
+  return text;
 }
 
 json::object document_of(const QuantizationManifest& manifest) {
@@ -105,13 +115,16 @@ TEST(QuantizationManifest, ReadsBackWhatItWrites) {
   ASSERT_TRUE(manifest.has_value()) << manifest.error().message;
   EXPECT_EQ(base::pretty_json(document_of(*manifest)), base::pretty_json(document));
   EXPECT_EQ(difference(manifest->identity, example().identity), "");
-  EXPECT_FALSE(manifest->report().complete);
-  EXPECT_EQ(manifest->report().tensors.size(), 3U);
+  EXPECT_EQ(text_of(*manifest), text_of(example()));
+  EXPECT_EQ(base::compact_json(base::parse_json(text_of(example()), "m.json").value()),
+            base::compact_json(document));
+  const QuantizationReport report = example().report();
+  EXPECT_FALSE(report.complete);
+  EXPECT_EQ(report.tensors.size(), 3U);
 }
 
 TEST(QuantizationManifest, WithoutAnyOfItsKeysItIsDamaged) {
-  const std::set<std::string> may_be_absent = {"optional", "modified_ns", "relative_rms_error", "1",
-                                               "120"};
+  const std::set<std::string> may_be_absent = {"optional", "relative_rms_error", "1", "120"};
   int members = 0;
   const json::value document = document_of(example());
   for_each_member(
@@ -134,6 +147,60 @@ TEST(QuantizationManifest, WithoutAnyOfItsKeysItIsDamaged) {
   EXPECT_FALSE(parse_manifest("{", "m.json").has_value());
 }
 
+// It came with a download, and what it says goes to a terminal.
+TEST(QuantizationManifest, RefusesTextsThatAreNotWhatTheySeem) {
+  const json::object document = document_of(example());
+  const auto with = [&](std::string_view before, std::string_view after) {
+    std::string text = base::compact_json(document);
+    const size_t at = text.find(before);
+    CHECK(at != std::string::npos, before);
+    text.replace(at, before.size(), after);
+    return parse_manifest(text, "m.json");
+  };
+  ASSERT_TRUE(with("experts.0", "experts.2").has_value());
+  for (const auto& [before, after] : std::vector<std::pair<std::string, std::string>>{
+           {"experts.0", "experts\\u001b[2J"},
+           {"experts.0", "experts\\u009b2J"},
+           {"experts.0", "experts\\n0"},
+           {"quantization/1", "quantization/\\u009b"},
+           {"\"keep\"", "\"\\u009b\""},
+           {"\"mixed\"", "\"\\u0007mixed\""},
+           {"*mlp*", "*\\u007f*"},
+           {"\"file\":\"a.safetensors", "\"file\":\"../a.safetensors"},
+           {"\"file\":\"a.safetensors", "\"file\":\"..\",\"x\":\""},
+           {"\"name\":\"b.safetensors", "\"name\":\"/b.safetensors"},
+           {"fp32", "fp64"},
+           {"\"even\"", "\"odd\""},
+           {"0123456789abcdef", "0123456789abcdeF"},
+           {std::string(32, 'c'), std::string(31, 'c')},
+           {std::string(32, 'a'), std::string(32, 'z')}}) {
+    const auto manifest = with(before, after);
+    EXPECT_FALSE(manifest.has_value()) << after;
+    if (manifest) continue;
+    EXPECT_TRUE(is_line_of_text(manifest.error().message)) << after;
+  }
+}
+
+TEST(QuantizationManifest, IsNoLargerThanItsModel) {
+  const std::string text = text_of(example());
+  EXPECT_TRUE(parse_manifest(text, "m.json", 3).has_value());
+  EXPECT_FALSE(parse_manifest(text, "m.json", 2).has_value());
+  const base::ScratchDirectory scratch;
+  CHECK(
+      base::write_text_file(scratch / kManifestName, text + std::string(9 << 20, ' ')).has_value());
+  EXPECT_TRUE(read_manifest(scratch / kManifestName, 1000).has_value());
+  EXPECT_FALSE(read_manifest(scratch / kManifestName, 3).has_value()) << "of 9 MiB";
+}
+
+TEST(QuantizationManifest, ListsNoFileTwice) {
+  QuantizationManifest manifest = example();
+  manifest.shards.push_back(manifest.shards.front());
+  const auto read = parse_manifest(text_of(manifest), "m.json");
+  ASSERT_FALSE(read.has_value());
+  EXPECT_TRUE(read.error().message.contains("a.safetensors is listed twice"))
+      << read.error().message;
+}
+
 TEST(QuantizationManifest, NamesADifference) {
   const RunIdentity here = example().identity;
   RunIdentity there = here;
@@ -145,6 +212,14 @@ TEST(QuantizationManifest, NamesADifference) {
   there = here;
   there.model_hash = "0";
   EXPECT_TRUE(difference(there, here).contains("model hash 0 there, 0123456789abcdef here"));
+  there = here;
+  there.rounding_version = 0;
+  EXPECT_EQ(difference(there, here), "another version of Ingot rounded otherwise");
+  there = here;
+  there.source_files[0].modified_ns = 1;
+  EXPECT_EQ(difference(there, here), "") << "hashes tell";
+  there.source_files[0].size_bytes = 1;
+  EXPECT_EQ(difference(there, here), "the source's files have other names or sizes");
   there = here;
   there.layout_hash = "0";
   EXPECT_EQ(difference(there, here), "another version of Ingot laid out the files");
@@ -159,12 +234,24 @@ TEST(QuantizationReport, ShowsTheWorstFirst) {
   EXPECT_FALSE(describe(example().report(), 1).contains("experts.0"));
 }
 
+TEST(QuantizationReport, AddsUpClasses) {
+  const json::array classes = classes_json(example().report());
+  ASSERT_EQ(classes.size(), 2U);
+  const json::object& experts = classes[1].as_object();
+  EXPECT_EQ(experts.at("module"), "routed experts");
+  EXPECT_EQ(experts.at("num_tensors"), 2);
+  const json::object& rounding = experts.at("rounding").as_object();
+  EXPECT_EQ(rounding.at("num_blocks"), 256);
+  EXPECT_EQ(rounding.at("scale_bytes"), (json::object{{"1", 6}, {"120", 250}}));
+  EXPECT_FALSE(classes[0].as_object().contains("rounding")) << "kept";
+}
+
 TEST(QuantizationReport, RefusesAnUnknownVersion) {
   const base::ScratchDirectory scratch;
   json::object document = document_of(example());
   document["schema"] = "ingot.quantization/2";
   CHECK(base::write_text_file(scratch / kManifestName, base::compact_json(document)).has_value());
-  const auto report = read_report(scratch.path());
+  const auto report = read_report(scratch.path(), 3);
   ASSERT_FALSE(report.has_value());
   EXPECT_TRUE(report.error().message.contains("its schema is \"ingot.quantization/2\""))
       << report.error().message;

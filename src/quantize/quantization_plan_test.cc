@@ -156,12 +156,13 @@ TEST(QuantizationPlan, BuiltInRecipesDecideAsTheyAreDescribed) {
   }
 }
 
-TEST(QuantizationPlan, Fp8AttentionKeepsTheIndexersWeights) {
+TEST(QuantizationPlan, Fp8AttentionKeepsTheIndexersKeysAndWeights) {
   PlannedModel model(model::small_config());
   const QuantizationPlan plan = model.plan("amd-glm-5.2-attn-fp8");
   const std::string attention = "model.layers.1.self_attn.";
   EXPECT_EQ(find(plan, attention + "indexer.weights_proj")->treatment, Treatment::kKeep);
-  EXPECT_EQ(find(plan, attention + "indexer.wk")->treatment, Treatment::kFp8Channel);
+  EXPECT_EQ(find(plan, attention + "indexer.wk")->treatment, Treatment::kKeep);
+  EXPECT_EQ(find(plan, attention + "indexer.wq_b")->treatment, Treatment::kFp8Channel);
   const PlannedTensor* projection = find(plan, attention + "kv_b_proj");  // [84, 20]
   expect_output(*projection, 0, attention + "kv_b_proj.weight", DType::kF8E4M3, {84, 20});
   expect_output(*projection, 1, attention + "kv_b_proj.weight_scale", DType::kF32, {84});

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/log.h"
 #include "base/output_file.h"
 #include "base/progress.h"
 #include "base/provenance.h"
@@ -34,17 +35,13 @@ uint64_t file_bytes(const PlannedShard& shard) {
 
 RunIdentity identity_of(const QuantizationPlan& plan, const QuantizerOptions& options,
                         const std::vector<SourceFile>& files, std::string model_hash) {
-  RunIdentity identity{.model_hash = std::move(model_hash),
-                       .source_files = {},
-                       .recipe = plan.recipe.name,
-                       .rules = plan.recipe.rules,
-                       .dequantization = std::string(name(options.dequantization)),
-                       .scale_search = std::string(name(options.scale_search)),
-                       .layout_hash = layout_hash(plan)};
-  for (const SourceFile& file : files) {
-    identity.source_files.emplace_back(file.name, file.size_bytes);
-  }
-  return identity;
+  return {.model_hash = std::move(model_hash),
+          .source_files = files,
+          .recipe = plan.recipe.name,
+          .rules = plan.recipe.rules,
+          .dequantization = std::string(name(options.dequantization)),
+          .scale_search = std::string(name(options.scale_search)),
+          .layout_hash = layout_hash(plan)};
 }
 
 // Whether rows of a manifest are those of the shard that it names.
@@ -72,20 +69,26 @@ class Run {
     manifest_.identity =
         identity_of(plan_, options_, source_files_, model::model_hash(config_text, source_));
     manifest_.num_shards = plan_.shards.size();
-    const Destination destination =
+    Destination destination =
         TRY(Destination::open(path, source_directory, manifest_.identity, plan_, side_files));
     path_ = path;
     ShardWriter writer(source_, source_files_, options_, buffer_bytes, team_);
-    TRY(take_up(destination.finished_shards(), writer));
+    const std::vector<SourceFile> earlier_files = destination.earlier_source_files();
+    const Ending taken = TRY(take_up(TRY(destination.take_finished_shards()), writer));
+    if (taken == Ending::kInterrupted) return report_of(Ending::kInterrupted);
+    if (destination.is_complete()) return complete_already();
+    TRY(check_unread_sources(earlier_files));
+    TRY(remove_unlisted_shards());
     TRY(check_space(path, bytes_to_write(side_files)));
+    if (options_.begins) options_.begins();
     TRY(write_manifest());
-    TRY(write_shards(writer));
+    if (TRY(write_shards(writer)) == Ending::kInterrupted) return report_of(Ending::kInterrupted);
     TRY(base::write_text_file(path / "model.safetensors.index.json",
                               quark_json(quark_index(plan_, total_file_bytes()))));
     TRY(copy_side_files(side_files, source_directory, path));
     TRY(base::write_text_file(path / "config.json",
                               quark_json(quark_config(source_config, plan_))));
-    return manifest_.report();
+    return report_of(Ending::kDone);
   }
 
  private:
@@ -99,8 +102,14 @@ class Run {
            manifest_.shards.end();
   }
 
-  // Shards of an interrupted run, whose sources must be what they were.
-  base::Status take_up(std::vector<FinishedShard> finished, ShardWriter& writer) {
+  QuantizationReport report_of(Ending ending) {
+    QuantizationReport report = std::move(manifest_).report();
+    report.complete = ending == Ending::kDone;
+    return report;
+  }
+
+  // Shards of an earlier run, whose sources must be what they were.
+  base::Result<Ending> take_up(std::vector<FinishedShard> finished, ShardWriter& writer) {
     const std::function<bool()>& interrupted = options_.interrupted;
     std::vector<std::pair<const PlannedShard*, size_t>> doubtful;
     uint64_t doubtful_bytes = 0;
@@ -122,10 +131,55 @@ class Run {
     base::Progress progress("comparing", doubtful_bytes, base::Progress::Unit::kBytes, clock_);
     SharedWork work{.progress = progress, .interrupted = interrupted};
     for (const auto& [shard, i] : doubtful) {
-      TRY(writer.check_hashes(*shard, finished[i], work));
+      const Ending ending = TRY(writer.check_hashes(*shard, finished[i], work));
+      if (ending == Ending::kInterrupted) return ending;
     }
     manifest_.shards = std::move(finished);
+    return Ending::kDone;
+  }
+
+  // What nothing was made of yet has no hashes, so that only its age tells whether it is still what
+  // the run began with.
+  base::Status check_unread_sources(const std::vector<SourceFile>& earlier_files) const {
+    if (earlier_files.empty()) return {};
+    for (const PlannedShard& shard : plan_.shards) {
+      if (is_finished(shard)) continue;
+      for (const uint32_t file : source_files_of(shard)) {
+        if (source_files_[file].is_as_old_as(earlier_files[file])) continue;
+        return base::error(
+            "{}: was written anew since the run began that stands in {}; put the old file back "
+            "with "
+            "its time of change, or start anew in another directory",
+            source_.files()[file].path().string(), path_.string());
+      }
+    }
     return {};
+  }
+
+  // A run that is killed between a shard and the manifest leaves one that no row speaks of. It goes
+  // before the new one needs its space.
+  base::Status remove_unlisted_shards() const {
+    for (const PlannedShard& shard : plan_.shards) {
+      if (is_finished(shard)) continue;
+      std::error_code code;
+      fs::remove(path_ / shard.file_name, code);
+      if (!code) continue;
+      return base::error("{}: cannot be removed: {}", (path_ / shard.file_name).string(),
+                         code.message());
+    }
+    return {};
+  }
+
+  // The program may have been killed after the last file, or the command is given again.
+  base::Result<QuantizationReport> complete_already() {
+    if (manifest_.shards.size() != plan_.shards.size()) {
+      return base::error(
+          "{}: lists fewer files than the complete model has; remove config.json beside it to have "
+          "the others made",
+          (path_ / kManifestName).string());
+    }
+    base::log_info(fmt::format("{}: complete already; nothing is written", path_.string()));
+    return report_of(Ending::kDone);
   }
 
   uint64_t bytes_to_write(const std::vector<SideFile>& side_files) const {
@@ -154,11 +208,10 @@ class Run {
                          .threads = team_.size(),
                          .arithmetic = {.target = std::string(kernels::name(options_.target))},
                          .seed = {}});
-    add_to(document, manifest_);
-    return base::write_text_file(path_ / kManifestName, base::pretty_json(document));
+    return quantize::write_manifest(path_ / kManifestName, std::move(document), manifest_);
   }
 
-  base::Status write_shards(ShardWriter& writer) {
+  base::Result<Ending> write_shards(ShardWriter& writer) {
     uint64_t source_bytes = 0;
     for (const PlannedShard& shard : plan_.shards) {
       if (!is_finished(shard)) source_bytes += shard.source_bytes;
@@ -167,10 +220,12 @@ class Run {
     SharedWork work{.progress = progress, .interrupted = options_.interrupted};
     for (const PlannedShard& shard : plan_.shards) {
       if (is_finished(shard)) continue;
-      manifest_.shards.push_back(TRY(writer.write(shard, path_ / shard.file_name, work)));
+      auto finished = TRY(writer.write(shard, path_ / shard.file_name, work));
+      if (!finished) return Ending::kInterrupted;
+      manifest_.shards.push_back(*std::move(finished));
       TRY(write_manifest());
     }
-    return {};
+    return Ending::kDone;
   }
 
   const tensor::Checkpoint& source_;

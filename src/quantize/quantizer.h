@@ -25,21 +25,25 @@ std::string_view name(kernels::ScaleSearch scale_search);  // "even", "mse"
 struct QuantizerOptions {
   Dequantization dequantization = Dequantization::kF32;
   kernels::ScaleSearch scale_search = kernels::ScaleSearch::kEven;
-  uint64_t memory_bytes = uint64_t{1} << 30;  // of buffers in all, beside the page cache
+  uint64_t memory_bytes = uint64_t{1} << 30;  // of buffers in all; plan and report come on top
   kernels::Target target = kernels::Target::kReference;
   // Asked between two pieces of work, from any thread: whether to stop here. May be empty.
   std::function<bool()> interrupted = {};
+  // Called once when the destination is taken and there is something to write. May be empty.
+  std::function<void()> begins = {};
 };
 
 // Writes what the plan says to `destination`, shard after shard, the tensors of a shard on all
 // members of the team, in row chunks that keep within `memory_bytes` whatever the size of a shard.
 // Each shard is written under another name, made durable and renamed; then the manifest
-// (quantization.h) is. config.json, the index and side files come last, so a directory with
-// config.json is a complete one. Interrupted at any moment, the same call goes on after the last
-// complete shard and ends with the same bytes.
+// (quantization_manifest.h) is. config.json, the index and side files come last, so a directory
+// with config.json is a complete one. Interrupted at any moment, the same call goes on after the
+// last complete shard and ends with the same bytes; one that is complete it leaves as it is.
 //
-// Errors, none of which destroys anything: a destination that is neither empty nor the interrupted
-// run of the same source, recipe and options; a source that changed since that run; too little
+// An interruption is no error: the report has the tensors that are done and is not complete.
+//
+// Errors, none of which destroys anything: a destination that is neither empty nor a run of the
+// same source, recipe and options; a source that changed since that run; too little
 // space (found before the first byte); a full disk; a NaN or infinity, with the tensor's name; a
 // read that fails.
 base::Result<QuantizationReport> quantize(const tensor::Checkpoint& source,

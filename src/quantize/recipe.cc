@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "quantize/line_of_text.h"
 #include "quantize/recipe_texts.h"
 
 namespace ingot::quantize {
@@ -31,13 +32,6 @@ std::string treatment_names() {
     list += name(treatment);
   }
   return list;
-}
-
-std::optional<Treatment> treatment_named(std::string_view text) {
-  for (const Treatment treatment : kTreatments) {
-    if (name(treatment) == text) return treatment;
-  }
-  return std::nullopt;
 }
 
 // What is wrong with a pattern, or nothing. Fewer characters than fnmatch(3) knows, so that a
@@ -75,14 +69,21 @@ class Reader {
   explicit Reader(std::string_view source) : source_(source) {}
 
   base::Result<Recipe> read(const toml::table& table) const {
-    TRY(refuse_unknown_keys(table, {"name", "description", "rules"}));
+    TRY(refuse_unknown_keys(table, {"name", "description", "loaders", "rules"}));
     Recipe recipe;
     recipe.name = TRY(text(table, "name"));
     recipe.description = TRY(text(table, "description"));
+    if (const toml::node* loaders = table.get("loaders")) {
+      recipe.programs = TRY(read_programs(*loaders));
+    }
     const toml::node* rules = table.get("rules");
     if (rules == nullptr || !rules->is_array() || rules->as_array()->empty()) {
       return base::error("{}: no rules; write [[rules]] tables with \"pattern\" and \"treatment\"",
                          rules == nullptr ? at(table) : at(*rules));
+    }
+    if (rules->as_array()->size() > kRulesMax) {
+      return base::error("{}: {} rules; a recipe has at most {}", at(*rules),
+                         rules->as_array()->size(), kRulesMax);
     }
     for (const toml::node& rule : *rules->as_array()) {
       if (!rule.is_table()) {
@@ -117,11 +118,29 @@ class Reader {
       return base::error("{}: \"{}\" is missing; add it", at(table), key);
     }
     const auto value = node->value<std::string>();
-    if (!value || !node->is_string() || value->empty() || std::ranges::any_of(*value, is_control)) {
+    if (!value || !node->is_string() || !is_line_of_text(*value)) {
       return base::error("{}: \"{}\" is not a line of text; write {} = \"...\"", at(*node), key,
                          key);
     }
     return *value;
+  }
+
+  base::Result<std::vector<std::string>> read_programs(const toml::node& node) const {
+    const toml::array* array = node.as_array();
+    std::vector<std::string> programs;
+    for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
+      const auto value = (*array)[i].value<std::string>();
+      if (!value || !(*array)[i].is_string() ||
+          std::ranges::find(kPrograms, *value) == kPrograms.end() ||
+          std::ranges::find(programs, *value) != programs.end()) {
+        return base::error("{}: \"loaders\" lists some of {}, each once", at((*array)[i]),
+                           fmt::join(kPrograms, ", "));
+      }
+      programs.push_back(*value);
+    }
+    if (!programs.empty()) return programs;
+    return base::error("{}: \"loaders\" lists some of {}; leave it out for all of them", at(node),
+                       fmt::join(kPrograms, ", "));
   }
 
   base::Result<RecipeRule> read_rule(const toml::table& table,
@@ -139,7 +158,7 @@ class Reader {
                          at(*table.get("pattern")), rule.pattern);
     }
     const std::string treatment = TRY(text(table, "treatment"));
-    const auto known = treatment_named(treatment);
+    const auto known = find_treatment(treatment);
     if (!known) {
       return base::error("{}: unknown treatment \"{}\"; use one of {}", at(*table.get("treatment")),
                          treatment, treatment_names());
@@ -162,6 +181,13 @@ class Reader {
 std::string_view name(Treatment treatment) {
   constexpr std::string_view kNames[] = {"keep", "mxfp4", "fp8-channel"};
   return kNames[static_cast<size_t>(treatment)];
+}
+
+std::optional<Treatment> find_treatment(std::string_view text) {
+  for (const Treatment treatment : kTreatments) {
+    if (name(treatment) == text) return treatment;
+  }
+  return std::nullopt;
 }
 
 base::Result<Recipe> parse_recipe(std::string_view text, std::string_view source) {

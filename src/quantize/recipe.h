@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +20,13 @@ enum class Treatment : uint8_t {
   kFp8Channel,  // `weight` F8_E4M3 and `weight_scale` F32, a scale an output row
 };
 std::string_view name(Treatment treatment);  // "keep", "mxfp4", "fp8-channel"
+std::optional<Treatment> find_treatment(std::string_view name);
+
+// Programs that a recipe may make files for.
+inline constexpr std::array<std::string_view, 3> kPrograms = {"ingot", "sglang", "vllm"};
+
+// Every module is held against every rule, and every rule against those before it.
+inline constexpr size_t kRulesMax = 1000;
 
 // Modules whose name matches `pattern` are treated so. As Quark matches: `*`, `?` and `[...]` as by
 // fnmatch(3), over the whole name, `*` across dots. `{mtp}` stands for the index of the MTP layer.
@@ -34,11 +43,13 @@ struct Recipe {
   std::string name;
   std::string description;  // one line
   std::vector<RecipeRule> rules;
+  // Those of kPrograms that have to load what it makes.
+  std::vector<std::string> programs = {kPrograms.begin(), kPrograms.end()};
 };
 
 // A recipe file (TOML; docs/formats/recipe.md). Errors name line and column: bad syntax, a key that
 // is unknown, missing or of the wrong type, an unknown treatment, a pattern that no module name can
-// match or that is written twice, no rule at all.
+// match or that is written twice, no rule at all or more than kRulesMax, an unknown program.
 base::Result<Recipe> parse_recipe(std::string_view text, std::string_view source);
 
 // The recipes that come with the program, sorted, and their files; nothing for another name.

@@ -76,11 +76,31 @@ TEST(Recipe, RefusalsSayWhereAndWhat) {
       {head + rule("re:^model"), "pattern \"re:^model\" can match no module"},
       {head + rule("mlp\\\\.gate"), "can match no module"},
       {head + rule("lm_head "), "can match no module"},
+      {head + "loaders = []\n" + rule("*"),
+       "mine.toml:3:11: \"loaders\" lists some of ingot, sglang"},
+      {head + "loaders = \"ingot\"\n" + rule("*"), "\"loaders\" lists some of"},
+      {head + "loaders = [\"ingot\", \"llama\"]\n" + rule("*"), "mine.toml:3:21: \"loaders\""},
+      {head + "loaders = [\"vllm\", \"vllm\"]\n" + rule("*"), "each once"},
   };
   for (const auto& [text, expected] : cases) {
     const std::string message = refusal(text);
     EXPECT_TRUE(message.contains(expected)) << message << "\nshould say: " << expected;
   }
+}
+
+TEST(Recipe, SaysForWhichProgramsItIs) {
+  const std::vector<std::string> all = {"ingot", "sglang", "vllm"};
+  EXPECT_EQ(parse_recipe(kHead + rule("*"), "mine.toml").value().programs, all);
+  const std::vector<std::string> one = {"ingot"};
+  const std::string text = std::string(kHead) + "loaders = [\"ingot\"]\n" + rule("*");
+  EXPECT_EQ(parse_recipe(text, "mine.toml").value().programs, one);
+}
+
+TEST(Recipe, HasAtMostAThousandRules) {
+  std::string text = kHead;
+  for (int i = 0; i < 1000; ++i) text += rule(fmt::format("a{}", i));
+  EXPECT_TRUE(parse_recipe(text, "mine.toml").has_value());
+  EXPECT_TRUE(refusal(text + rule("b")).contains("1001 rules; a recipe has at most 1000"));
 }
 
 TEST(Recipe, DeepNestingIsAnErrorAndNotACrash) {

@@ -19,10 +19,10 @@ std::vector<size_t> largest_first(const PlannedShard& shard) {
 }
 
 // Gives the tensors of a shard to the members of a team, one after another. `each(index, member)`
-// gives a Status; the first error ends the work.
+// gives a Status; the first error ends the work. An error without words is of one that was stopped.
 template <typename Each>
-base::Status for_each_tensor(const PlannedShard& shard, base::ThreadTeam& team, SharedWork& work,
-                             const Each& each) {
+base::Result<Ending> for_each_tensor(const PlannedShard& shard, base::ThreadTeam& team,
+                                     SharedWork& work, const Each& each) {
   const std::vector<size_t> order = largest_first(shard);
   std::atomic<size_t> next = 0;
   std::mutex mutex;
@@ -36,9 +36,8 @@ base::Status for_each_tensor(const PlannedShard& shard, base::ThreadTeam& team, 
       work.stopped = true;
     }
   });
-  if (!work.stopped) return {};
-  if (failure.message.empty()) return base::error("interrupted");
-  return std::unexpected(failure);
+  if (!failure.message.empty()) return std::unexpected(failure);
+  return work.stopped ? Ending::kInterrupted : Ending::kDone;
 }
 
 }  // namespace
@@ -64,9 +63,9 @@ base::Status ShardWriter::check_source(const PlannedShard& shard) const {
   return {};
 }
 
-base::Result<FinishedShard> ShardWriter::write(const PlannedShard& shard,
-                                               const std::filesystem::path& path,
-                                               SharedWork& work) {
+base::Result<std::optional<FinishedShard>> ShardWriter::write(const PlannedShard& shard,
+                                                              const std::filesystem::path& path,
+                                                              SharedWork& work) {
   TRY(check_source(shard));
   std::vector<tensor::TensorSpec> outputs;
   std::vector<size_t> first_outputs;
@@ -80,11 +79,13 @@ base::Result<FinishedShard> ShardWriter::write(const PlannedShard& shard,
                          .tensors = std::vector<TensorReport>(shard.tensors.size())};
   auto writer = TRY(tensor::SafetensorsWriter::create(path, std::move(outputs)));
   TRY(writer.reserve());
-  TRY(for_each_tensor(shard, team_, work, [&](size_t i, int member) -> base::Status {
-    finished.tensors[i] = TRY(writers_[static_cast<size_t>(member)]->write(
-        shard.tensors[i], first_outputs[i], writer, work, member));
-    return {};
-  }));
+  const Ending ending =
+      TRY(for_each_tensor(shard, team_, work, [&](size_t i, int member) -> base::Status {
+        finished.tensors[i] = TRY(writers_[static_cast<size_t>(member)]->write(
+            shard.tensors[i], first_outputs[i], writer, work, member));
+        return {};
+      }));
+  if (ending == Ending::kInterrupted) return std::nullopt;
   TRY(check_source(shard));
   for (const uint32_t file : source_files_of(shard)) {
     finished.sources.push_back(source_files_[file]);
@@ -93,20 +94,24 @@ base::Result<FinishedShard> ShardWriter::write(const PlannedShard& shard,
   return finished;
 }
 
-base::Status ShardWriter::check_hashes(const PlannedShard& shard, const FinishedShard& finished,
-                                       SharedWork& work) {
+base::Result<Ending> ShardWriter::check_hashes(const PlannedShard& shard,
+                                               const FinishedShard& finished, SharedWork& work) {
   TRY(check_source(shard));
-  TRY(for_each_tensor(shard, team_, work, [&](size_t i, int member) -> base::Status {
-    const PlannedTensor& tensor = shard.tensors[i];
-    const std::string hash = TRY(writers_[static_cast<size_t>(member)]->hash(tensor, work, member));
-    if (hash == finished.tensors[i].source_hash) return {};
-    return base::error(
-        "{}: changed since {} was made from it (tensor {}); put the old file back, or start anew "
-        "in another directory",
-        checkpoint_.path_of(*tensor.source.data).string(), shard.file_name,
-        tensor.source.data->name);
-  }));
-  return check_source(shard);
+  const Ending ending =
+      TRY(for_each_tensor(shard, team_, work, [&](size_t i, int member) -> base::Status {
+        const PlannedTensor& tensor = shard.tensors[i];
+        const std::string hash =
+            TRY(writers_[static_cast<size_t>(member)]->hash(tensor, work, member));
+        if (hash == finished.tensors[i].source_hash) return {};
+        return base::error(
+            "{}: changed since {} was made from it (tensor {}); put the old file back, or start "
+            "anew "
+            "in another directory",
+            checkpoint_.path_of(*tensor.source.data).string(), shard.file_name,
+            tensor.source.data->name);
+      }));
+  TRY(check_source(shard));
+  return ending;
 }
 
 }  // namespace ingot::quantize

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -12,6 +13,9 @@
 
 namespace ingot::quantize {
 
+// How work that may be interrupted came to its end without an error.
+enum class Ending : uint8_t { kDone, kInterrupted };
+
 // Makes shards, the tensors of one on all members of a team.
 class ShardWriter {
  public:
@@ -19,15 +23,16 @@ class ShardWriter {
   ShardWriter(const tensor::Checkpoint& checkpoint, const std::vector<SourceFile>& source_files,
               const QuantizerOptions& options, uint64_t buffer_bytes, base::ThreadTeam& team);
 
-  // Writes one shard, whole or not at all. Errors: those of TensorWriter; a source that changes
-  // under its reading; an interruption, "interrupted".
-  base::Result<FinishedShard> write(const PlannedShard& shard, const std::filesystem::path& path,
-                                    SharedWork& work);
+  // Writes one shard, whole or not at all; nothing where it was interrupted. Errors: those of
+  // TensorWriter; a source that changes under its reading.
+  base::Result<std::optional<FinishedShard>> write(const PlannedShard& shard,
+                                                   const std::filesystem::path& path,
+                                                   SharedWork& work);
 
   // Compares the source of a finished shard with the hashes that were made of it.
   // Errors: a tensor that differs, with its file.
-  base::Status check_hashes(const PlannedShard& shard, const FinishedShard& finished,
-                            SharedWork& work);
+  base::Result<Ending> check_hashes(const PlannedShard& shard, const FinishedShard& finished,
+                                    SharedWork& work);
 
  private:
   base::Status check_source(const PlannedShard& shard) const;

@@ -60,11 +60,7 @@ base::Status copy_side_files(const std::vector<SideFile>& files, const fs::path&
                              const fs::path& to) {
   for (const SideFile& file : files) {
     const fs::path target = to / file.name;
-    std::error_code code;
-    fs::create_directories(target.parent_path(), code);
-    if (code) {
-      return base::error("{}: cannot create: {}", target.parent_path().string(), code.message());
-    }
+    TRY(base::create_directories(target.parent_path()));
     TRY(copy_whole(from / file.name, target));
   }
   return {};

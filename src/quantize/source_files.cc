@@ -9,6 +9,10 @@
 namespace ingot::quantize {
 namespace {
 
+int64_t nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + int64_t{time.tv_nsec};
+}
+
 base::Result<SourceFile> look_at(const base::InputFile& file) {
   struct stat status {};
   if (::fstat(file.descriptor(), &status) != 0) {
@@ -16,8 +20,9 @@ base::Result<SourceFile> look_at(const base::InputFile& file) {
   }
   return SourceFile{.name = file.path().filename().string(),
                     .size_bytes = static_cast<uint64_t>(status.st_size),
-                    .modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 +
-                                   int64_t{status.st_mtim.tv_nsec}};
+                    .modified_ns = nanoseconds(status.st_mtim),
+                    .changed_ns = nanoseconds(status.st_ctim),
+                    .inode = static_cast<int64_t>(status.st_ino)};
 }
 
 std::unexpected<base::Error> changed(const base::InputFile& file) {
@@ -39,7 +44,7 @@ base::Result<std::vector<SourceFile>> look_at_source(const tensor::Checkpoint& c
 base::Status check_unchanged(const tensor::Checkpoint& checkpoint,
                              const std::vector<SourceFile>& before, uint32_t file) {
   const base::InputFile& input = checkpoint.files()[file];
-  if (TRY(look_at(input)) == before[file]) return {};
+  if (TRY(look_at(input)).is_as_old_as(before[file])) return {};
   return changed(input);
 }
 

@@ -235,7 +235,7 @@ base::Result<TensorReport> TensorWriter::write(const PlannedTensor& tensor, size
                       .source_bytes = tensor.source.size_bytes(),
                       .output_bytes = tensor.output_bytes,
                       .source_hash = job.hash.hex(),
-                      .rounding = job.rounding};
+                      .rounding = TensorRounding::of(job.rounding)};
 }
 
 base::Result<std::string> TensorWriter::hash(const PlannedTensor& tensor, SharedWork& work,

@@ -165,6 +165,17 @@ base::Result<Checkpoint> Checkpoint::open(const fs::path& directory) {
   return checkpoint;
 }
 
+Checkpoint Checkpoint::of_headers(std::vector<TensorInfo> tensors) {
+  Checkpoint checkpoint;
+  checkpoint.tensors_ = std::move(tensors);
+  for (size_t i = 0; i < checkpoint.tensors_.size(); ++i) {
+    const TensorInfo& tensor = checkpoint.tensors_[i];
+    CHECK(checkpoint.by_name_.try_emplace(tensor.name, i).second, tensor.name);
+    checkpoint.size_bytes_ += tensor.size_bytes;
+  }
+  return checkpoint;
+}
+
 const TensorInfo* Checkpoint::find(std::string_view name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : &tensors_[found->second];

@@ -20,6 +20,10 @@ class Checkpoint {
   // parse_safetensors_header refuses.
   static base::Result<Checkpoint> open(const std::filesystem::path& directory);
 
+  // A checkpoint that is still to be written: it can be planned with, but has no files, and nothing
+  // can be read. REQUIRES: names are unique.
+  static Checkpoint of_headers(std::vector<TensorInfo> tensors);
+
   // Whether the directory holds any safetensors file or an index of such files.
   static bool exists(const std::filesystem::path& directory);
 

@@ -138,6 +138,20 @@ TEST_F(Commands, InspectSaysWhatAnotherProgramWouldLoad) {
     EXPECT_TRUE(text.out.contains(words)) << words << "\n" << text.out;
   }
   EXPECT_EQ(run_ingot({"inspect", wrong}).status, 0);
+  const Outcome listed = run_ingot({"inspect", wrong, "--for", "vllm", "--json"});
+  const json::value loader = json_of(listed.out).at("loader");
+  size_t num_tensors = 0;
+  for (const json::value& finding : loader.at("findings").as_array()) {
+    if (finding.at("code") != "built_otherwise") continue;
+    const json::array& tensors = finding.at("tensors").as_array();
+    num_tensors += tensors.size();
+    EXPECT_TRUE(std::string_view(finding.at("message").get_string())
+                    .starts_with(fmt::format("{} tensors", tensors.size())));
+    for (const json::value& tensor : tensors) {
+      EXPECT_TRUE(std::string_view(tensor.as_string()).ends_with(".weight"));
+    }
+  }
+  EXPECT_GT(num_tensors, 20U) << "all of them, by name";
 
   const Outcome alone = run_ingot({"inspect", right + "/config.json", "--for", "sglang"});
   EXPECT_EQ(alone.status, 2);
