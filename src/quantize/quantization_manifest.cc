@@ -102,10 +102,9 @@ bool is_hexadecimal(std::string_view text) {
 
 base::Result<RecipeRule> parse_rule(const json::value& value, std::string_view source) {
   model::ConfigReader reader = TRY(reader_of(value, source));
-  RecipeRule rule {
-    .pattern = TRY(required_line(reader, "pattern"))
-    , .treatment = Treatment::kKeep, .optional = TRY(reader.boolean_or("optional", false))
-  };
+  RecipeRule rule;
+  rule.pattern = TRY(required_line(reader, "pattern"));
+  rule.optional = TRY(reader.boolean_or("optional", false));
   const std::string treatment = TRY(reader.string_or("treatment", ""));
   const auto known = find_treatment(treatment);
   if (!known) {

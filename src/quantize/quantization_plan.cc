@@ -106,13 +106,12 @@ class Planner {
     std::map<uint32_t, PlannedShard> shards;
     for (size_t i = 0; i < load_plan_.rows.size(); ++i) {
       const PlanRow& row = load_plan_.rows[i];
-      PlannedTensor tensor = {
-        .parameter = row.parameter,
-        .source = row.stored,
-        .treatment = decisions_[i].treatment,
-        .rule = decisions_[i].rule,
-        .outputs = TRY(outputs_of(row, decisions_[i].treatment))
-      };
+      std::vector<TensorSpec> outputs = TRY(outputs_of(row, decisions_[i].treatment));
+      PlannedTensor tensor = {.parameter = row.parameter,
+                              .source = row.stored,
+                              .treatment = decisions_[i].treatment,
+                              .rule = decisions_[i].rule,
+                              .outputs = std::move(outputs)};
       for (const TensorSpec& output : tensor.outputs) tensor.output_bytes += size_bytes(output);
       if (is_excluded(tensor)) plan_.exclude.emplace_back(tensor.parameter.module());
       add(shards[row.stored.data->file], std::move(tensor));

@@ -256,7 +256,8 @@ TEST(QuantizationPlan, EveryOutputIsAligned) {
     model::tensor_named(model.tensors, "model.norm.weight").dtype = DType::kF32;
     model::tensor_named(model.tensors, "lm_head.weight").dtype = DType::kF16;
     uint64_t offset = 0;
-    for (const PlannedTensor& tensor : model.plan(recipe).shards.at(0).tensors) {
+    const QuantizationPlan plan = model.plan(recipe);
+    for (const PlannedTensor& tensor : plan.shards.at(0).tensors) {
       for (const TensorSpec& output : tensor.outputs) {
         EXPECT_EQ(offset % tensor::size_bytes(output.dtype), 0U) << recipe << " " << output.name;
         offset += model::data_bytes(output);

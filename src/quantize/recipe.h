@@ -32,7 +32,7 @@ inline constexpr size_t kRulesMax = 1000;
 // fnmatch(3), over the whole name, `*` across dots. `{mtp}` stands for the index of the MTP layer.
 struct RecipeRule {
   std::string pattern;  // "model.layers.{mtp}.*"
-  Treatment treatment;
+  Treatment treatment = Treatment::kKeep;
   bool optional = false;  // may match nothing: "the MTP layer, where there is one"
 };
 
