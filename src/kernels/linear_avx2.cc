@@ -2,35 +2,10 @@
 
 #include <immintrin.h>
 
+#include "kernels/lanes_avx2.h"
+
 namespace ingot::kernels {
 namespace {
-
-using tensor_bits = unsigned short;  // f16 and bf16 as stored
-
-// Eight consecutive values as f32, or one.
-struct F32 {
-  using Element = float;
-  static __m256 load(const float* p) { return _mm256_loadu_ps(p); }
-  static float one(float v) { return v; }
-};
-struct F16 {
-  using Element = tensor_bits;
-  static __m256 load(const tensor_bits* p) {
-    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-  }
-  static float one(tensor_bits v) { return _cvtsh_ss(v); }
-};
-struct BF16 {
-  using Element = tensor_bits;
-  static __m256 load(const tensor_bits* p) {
-    const __m256i wide =
-        _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
-  }
-  static float one(tensor_bits v) {
-    return _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(static_cast<int>(v) << 16)));
-  }
-};
 
 template <typename T>
 inline __m256 load_part(const typename T::Element* p, int64_t count) {
@@ -108,16 +83,16 @@ void linear(const ExecutionContext& context, const LinearArgs& args) {
 }  // namespace
 
 void linear_f32_avx2(const ExecutionContext& context, const LinearArgs& args) {
-  linear<F32, F32>(context, args);
+  linear<F32Lanes, F32Lanes>(context, args);
 }
 void linear_f16_avx2(const ExecutionContext& context, const LinearArgs& args) {
-  linear<F16, F32>(context, args);
+  linear<F16Lanes, F32Lanes>(context, args);
 }
 void linear_bf16_avx2(const ExecutionContext& context, const LinearArgs& args) {
-  linear<BF16, F32>(context, args);
+  linear<BF16Lanes, F32Lanes>(context, args);
 }
 void linear_bf16_bf16_avx2(const ExecutionContext& context, const LinearArgs& args) {
-  linear<BF16, BF16>(context, args);
+  linear<BF16Lanes, BF16Lanes>(context, args);
 }
 
 }  // namespace ingot::kernels

@@ -5,34 +5,21 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "kernels/lanes_avx2.h"
 
 namespace ingot::kernels {
 namespace {
 
-using stored_bits = unsigned short;  // f16 and bf16 as stored
-
-// Eight consecutive values as f32, and f32 values as the type can hold them.
-struct F32 {
-  using Element = float;
-  static __m256 load(const float* p) { return _mm256_loadu_ps(p); }
+// Also f32 values as the stored type can hold them.
+struct F32 : F32Lanes {
   static __m256 rounded(__m256 v) { return v; }
 };
-struct F16 {
-  using Element = stored_bits;
-  static __m256 load(const stored_bits* p) {
-    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-  }
+struct F16 : F16Lanes {
   static __m256 rounded(__m256 v) {
     return _mm256_cvtph_ps(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
   }
 };
-struct BF16 {
-  using Element = stored_bits;
-  static __m256 load(const stored_bits* p) {
-    const __m256i wide =
-        _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
-  }
+struct BF16 : BF16Lanes {
   static __m256 rounded(__m256 v) {
     const __m256i bits = _mm256_castps_si256(v);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -41,10 +28,6 @@ struct BF16 {
                                                 _mm256_set1_epi32(static_cast<int>(0xFFFF0000))));
   }
 };
-
-inline __m256 magnitude_of(__m256 v) {
-  return _mm256_and_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(0x7FFFFFFF)));
-}
 
 inline __m256d magnitude_of(__m256d v) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), v); }
 

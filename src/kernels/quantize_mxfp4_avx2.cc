@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "kernels/lanes_avx2.h"
 
 namespace ingot::kernels {
 namespace {
@@ -15,32 +16,6 @@ namespace {
 constexpr int64_t kBlockValues = 32;
 constexpr int kVectors = 4;  // of eight values a block
 constexpr int kExponentMax = 254;
-
-using stored_bits = unsigned short;  // f16 and bf16 as stored
-
-// Eight consecutive values as f32.
-struct F32 {
-  using Element = float;
-  static __m256 load(const float* p) { return _mm256_loadu_ps(p); }
-};
-struct F16 {
-  using Element = stored_bits;
-  static __m256 load(const stored_bits* p) {
-    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-  }
-};
-struct BF16 {
-  using Element = stored_bits;
-  static __m256 load(const stored_bits* p) {
-    const __m256i wide =
-        _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
-  }
-};
-
-inline __m256 magnitude_of(__m256 v) {
-  return _mm256_and_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(0x7FFFFFFF)));
-}
 
 inline uint32_t max_lane(__m256i v) {
   __m128i max = _mm_max_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
@@ -278,22 +253,22 @@ bool quantize(const QuantizeMxfp4Args& args) {
 }  // namespace
 
 bool quantize_mxfp4_f32_avx2(const QuantizeMxfp4Args& args) {
-  return quantize<F32, ScaleSearch::kEven>(args);
+  return quantize<F32Lanes, ScaleSearch::kEven>(args);
 }
 bool quantize_mxfp4_f16_avx2(const QuantizeMxfp4Args& args) {
-  return quantize<F16, ScaleSearch::kEven>(args);
+  return quantize<F16Lanes, ScaleSearch::kEven>(args);
 }
 bool quantize_mxfp4_bf16_avx2(const QuantizeMxfp4Args& args) {
-  return quantize<BF16, ScaleSearch::kEven>(args);
+  return quantize<BF16Lanes, ScaleSearch::kEven>(args);
 }
 bool quantize_mxfp4_f32_search_avx2(const QuantizeMxfp4Args& args) {
-  return quantize<F32, ScaleSearch::kSquaredError>(args);
+  return quantize<F32Lanes, ScaleSearch::kSquaredError>(args);
 }
 bool quantize_mxfp4_f16_search_avx2(const QuantizeMxfp4Args& args) {
-  return quantize<F16, ScaleSearch::kSquaredError>(args);
+  return quantize<F16Lanes, ScaleSearch::kSquaredError>(args);
 }
 bool quantize_mxfp4_bf16_search_avx2(const QuantizeMxfp4Args& args) {
-  return quantize<BF16, ScaleSearch::kSquaredError>(args);
+  return quantize<BF16Lanes, ScaleSearch::kSquaredError>(args);
 }
 
 }  // namespace ingot::kernels
