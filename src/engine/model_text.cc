@@ -185,9 +185,9 @@ base::Result<text::Tokenizer> load_tokenizer(const std::filesystem::path& direct
 
 base::Result<ModelText> ModelText::load(const std::filesystem::path& directory) {
   text::Tokenizer tokenizer = TRY(load_tokenizer(directory));
-  return ModelText {
-    .tokenizer = std::move(tokenizer), .chat_template = TRY(text::ChatTemplate::load(directory))
-  };
+  auto chat_template = text::ChatTemplate::load(directory);
+  if (!chat_template) return std::unexpected(std::move(chat_template).error());
+  return ModelText{.tokenizer = std::move(tokenizer), .chat_template = std::move(*chat_template)};
 }
 
 std::vector<Finding> ModelText::compare_with(const model::ModelConfig& config) const {
