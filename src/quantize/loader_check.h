@@ -41,8 +41,8 @@ struct LoaderReport {
   bool is_complete = false;
   int64_t num_modules = 0;  // that the loader would build, fused ones counted once
   int64_t num_tensors = 0;  // of the file that fill them, scales not counted
-  // What `exclude` lacks, all of it: with these entries added the modules that are stored
-  // unquantized and would be built quantized are built right.
+  // What `exclude` lacks: with these entries added the modules that are stored unquantized and
+  // would be built quantized are built right. Not among them is what a finding says of ROCm alone.
   std::vector<std::string> exclude_to_add;
 
   // Whether the loader would load every tensor in the format that the file has.
