@@ -23,11 +23,11 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
 }
 
-std::string quoted(std::string_view text) { return json::serialize(json::string(text)); }
+std::string in_quotes(std::string_view text) { return json::serialize(json::string(text)); }
 
 // The inside of a JSON string.
 std::string escaped(std::string_view text) {
-  std::string string = quoted(text);
+  std::string string = in_quotes(text);
   return string.substr(1, string.size() - 2);
 }
 
@@ -62,7 +62,7 @@ std::string value_json(std::string_view text, const JsonTypes& types) {
       value = *literal;
     }
   }
-  if (candidate.empty() || (types.string && !types.allows(value))) return quoted(text);
+  if (candidate.empty() || (types.string && !types.allows(value))) return in_quotes(text);
   if (value.is_string() && types.number && !types.string) {
     // "5" in quotes where only a number may be.
     const std::string_view digits = value.get_string();
@@ -263,7 +263,7 @@ void OutputParser::begin_value() {
   value_types_ = schema_ == nullptr ? JsonTypes{} : schema_->types_of(key);
   repeated_key_ = std::ranges::find(keys_, key) != keys_.end();
   if (repeated_key_) return;
-  emit(Kind::kToolCallArguments, (keys_.empty() ? "{" : ", ") + quoted(key) + ": ");
+  emit(Kind::kToolCallArguments, (keys_.empty() ? "{" : ", ") + in_quotes(key) + ": ");
   if (value_types_.only_string()) emit(Kind::kToolCallArguments, "\"");
   keys_.push_back(key);
 }
