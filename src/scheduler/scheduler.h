@@ -32,14 +32,16 @@ struct SchedulerStats {
   int64_t num_preemptions = 0;
   int64_t num_steps = 0;  // batches with sequences that were committed
 
-  // Of every request's first admission; num_lookup_tokens are the prompts' lengths.
+  // The prompts of admitted requests, and how much of them was found in the cache. Once a request
+  // has drawn a token, its hits and its prefill tokens are its prompt.
   int64_t num_lookup_tokens = 0;
   int64_t num_hit_tokens = 0;
   // Rows that wrote the cache and count: of prompts, of drawn tokens, and again after preemption.
   int64_t num_prefill_tokens = 0;
   int64_t num_decode_tokens = 0;
   int64_t num_recomputed_tokens = 0;
-  // Rows that were computed and do not: repeated without writing, and rejected drafts.
+  int64_t num_reused_output_tokens = 0;  // found in the cache after a preemption, by others' doing
+  // Rows that were computed and do not count: repeated without writing, and rejected drafts.
   int64_t num_read_only_tokens = 0;
   int64_t num_rejected_tokens = 0;
   int64_t num_accepted_tokens = 0;  // drafts; part of num_decode_tokens
@@ -60,10 +62,10 @@ struct SchedulerStats {
 // also between the two.
 //
 // Order. Every decoding sequence takes part in every step. What is left of max_step_tokens goes to
-// prefill: half to the sequence that was admitted first of the highest priority, the other half to
-// those with the fewest tokens left. So a prompt with L tokens to compute is done after at most
-// 2 L / (max_step_tokens - num_slots) steps while it is the first, and a short one is not held up
-// by long ones. Drafts take at most half of what decoding leaves while anybody prefills.
+// prefill: half to the first sequence, by priority, then arrival, and the other half to those with
+// the fewest tokens left. Drafts take at most half of what decoding leaves while anybody prefills.
+// So the first prompt, with L tokens to compute, is done after at most 4 L / (max_step_tokens -
+// num_slots) steps, half as many without drafts, and a short one is not held up by long ones.
 //
 // Admission. By priority, then arrival, and nobody is overtaken by others of its priority that
 // arrived later, except while it waits for a prefix: a request whose prefix a running one is about
@@ -96,8 +98,8 @@ class Scheduler {
   // `num_output_tokens`, of those that events have told. False as above.
   bool stop(RequestId id, int32_t num_output_tokens, base::Instant now);
 
-  // The next batch, valid until the next call of `schedule`; may have no sequences, but released
-  // slots. REQUIRES: the batch before was committed.
+  // The next batch, valid until the next call of `schedule`. Without sequences there is nothing to
+  // do, and nothing to commit. REQUIRES: the batch before was committed.
   const Batch& schedule(base::Instant now);
 
   // What came of the last batch.
