@@ -8,6 +8,21 @@
 #include "simulation/workload.h"
 
 namespace ingot::simulation {
+namespace {
+
+constexpr size_t kHistoryLines = 300;
+
+// What came last explains the most.
+std::string last_lines(const std::string& text) {
+  size_t begin = text.size();
+  for (size_t line = 0; line <= kHistoryLines && begin != std::string::npos && begin > 0; ++line) {
+    begin = text.rfind('\n', begin - 1);
+  }
+  if (begin == std::string::npos || begin == 0) return text;
+  return fmt::format("(the last {} lines)\n", kHistoryLines) + text.substr(begin + 1);
+}
+
+}  // namespace
 
 std::string investigate(const Setup& setup, int64_t num_requests, const TrialReport& failed,
                         int max_tries) {
@@ -29,7 +44,7 @@ std::string investigate(const Setup& setup, int64_t num_requests, const TrialRep
   text +=
       fmt::format("The same with {} of {} requests:\n", plans.size(), failed.standing.num_offered);
   for (const RequestPlan& plan : plans) text += describe(plan) + '\n';
-  return text + run_trial(setup, plans_of(plans), Telling::kHistory).text;
+  return text + last_lines(run_trial(setup, plans_of(plans), Telling::kHistory).text);
 }
 
 }  // namespace ingot::simulation

@@ -46,6 +46,7 @@ Setup draw_setup(uint64_t seed) {
   setup.row_cost = std::chrono::microseconds(dice.between(1, 200));
   setup.draft_cost = std::chrono::microseconds(dice.between(10, 500));
   setup.mean_gap = setup.step_cost * dice.between(1, 20);
+  setup.usual_max_tokens = dice.chance(0.6) ? dice.between(2, 24) : dice.between(24, 120);
   setup.max_outstanding = config.num_slots + dice.between(1, 60);
   return setup;
 }

@@ -19,6 +19,8 @@ struct Setup {
   base::Duration draft_cost = {};
 
   base::Duration mean_gap = {};  // between arrivals
+  // Most requests want up to as many tokens: long outputs are what runs out of pages.
+  int32_t usual_max_tokens = 0;
   // Arrivals wait outside while as many are inside, so that memory stays bounded.
   int32_t max_outstanding = 0;
 };

@@ -95,7 +95,7 @@ void Workload::draw_limits(RequestPlan& plan) {
   const double length = dice_.uniform();
   request.max_tokens = length < 0.04   ? 0
                        : length < 0.1  ? 1
-                       : length < 0.92 ? dice_.between(2, 24)
+                       : length < 0.92 ? dice_.between(2, setup_.usual_max_tokens)
                                        : dice_.between(25, 100);
   if (dice_.chance(0.4)) {
     request.stop_token_ids = draw_tokens(dice_.between(1, 2));
