@@ -51,6 +51,9 @@ void PageAccount::enter(PageHolding& holding, std::span<const int32_t> computed,
   const auto num_full = static_cast<int32_t>(computed.size()) / kPageTokens;
   CHECK(num_full <= static_cast<int32_t>(holding.pages.size()));
   for (; holding.num_entered < num_full; ++holding.num_entered) {
+    // The cache may have the page already, and the lock then takes that one out of what could be
+    // evicted. Where all of that was promised, the page is entered later.
+    if (num_available() == 0) return;
     const auto index = static_cast<size_t>(holding.num_entered);
     const int32_t page = holding.pages[index];
     const auto tokens = computed.subspan(index * kPageTokens, kPageTokens);

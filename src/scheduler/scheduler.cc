@@ -167,7 +167,8 @@ const Batch& Scheduler::State::schedule(base::Instant now) {
   preempted_in_this_step_ = false;
   expire(now);
   secure_decode_pages();
-  if (!preempted_in_this_step_) admit(now);
+  // Who was alone and preempted itself comes back at once, or nothing would be computed.
+  if (!preempted_in_this_step_ || running_.empty()) admit(now);
   compose_batch();
   under_way_ = !batch_.sequences.empty();
   scheduled_at_ = now;
