@@ -18,7 +18,7 @@ constexpr int64_t kNumRequests = 10000;
 #endif
 
 TrialReport run_seed(uint64_t seed, int64_t num_requests) {
-  const Setup setup = draw_setup(seed);
+  const auto setup = draw_setup(seed);
   Workload workload(setup, num_requests);
   return run_trial(setup, [&] { return workload.next(); });
 }
