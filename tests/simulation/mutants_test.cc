@@ -22,7 +22,10 @@ struct Mutant {
 // What CTest calls the test.
 void PrintTo(const Mutant& mutant, std::ostream* out) { *out << mutant.name; }
 
-#include "mutant_list.h"
+// Of each file: its name, the program with the bug, and what has to be reported.
+constexpr Mutant kMutants[] = {
+#include "mutants.inc"
+};
 
 constexpr std::string_view kArguments = " --seeds 1..24 --requests 200 --shrink-tries 0";
 
