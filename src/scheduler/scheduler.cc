@@ -1,6 +1,7 @@
 #include "scheduler/scheduler.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -224,7 +225,9 @@ void Scheduler::State::commit_sequence(Sequence& sequence, const Batch::Sequence
   }
   const auto num_final = static_cast<size_t>(std::min(sequence.num_computed, sequence.num_known()));
   account_.enter(sequence.holding, std::span(sequence.tokens).first(num_final), step_);
-  release_followers(sequence, sequence.holding.num_entered);
+  // Once its prompt is computed nobody has to wait for more of it, entered or not.
+  release_followers(sequence, entry.draws ? std::numeric_limits<int32_t>::max()
+                                          : sequence.holding.num_entered);
   if (ending) finish(sequence, *ending, now);
 }
 
