@@ -154,6 +154,8 @@ void Scheduler::State::finish(Sequence& sequence, FinishReason reason, base::Ins
 }
 
 void Scheduler::State::leave_queue(Sequence& sequence) {
+  // Another request may come to lie at its address.
+  if (blocked_.sequence == &sequence) blocked_ = {};
   if (sequence.phase == Sequence::Phase::kDeferred) {
     std::erase(sequence.leader->followers, &sequence);
     --num_deferred_;

@@ -1,5 +1,6 @@
 #include "simulation/investigation.h"
 
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 #include "simulation/ledger.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace ingot::simulation {
 

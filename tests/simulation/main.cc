@@ -1,15 +1,16 @@
 // ingot_simulate: the scheduler under simulated loads, one line a seed; of a failure the fewest
 // requests that show it. Exit 0: every rule held; 1: one was broken; 2: usage.
 
-#include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

@@ -1,6 +1,6 @@
 #include "simulation/setup.h"
 
-#include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 // remembers.
 
 #include <algorithm>
+#include <vector>
 
 #include "simulation/shadow_executor.h"
 

@@ -1,6 +1,7 @@
 #include "simulation/shadow_executor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
 namespace ingot::simulation {
@@ -49,12 +50,12 @@ void leave_out(std::vector<RequestPlan>& plans, const Fails& fails, int& tries) 
     for (size_t end = plans.size(); end > 0 && tries > 0;) {
       const size_t begin = end - std::min(end, part);
       std::vector<RequestPlan> rest = without(plans, begin, end);
-      --tries;
-      if (!rest.empty() && fails(rest)) {
-        plans = std::move(rest);
-        shorter = true;
-      }
       end = begin;
+      if (rest.empty()) continue;
+      --tries;
+      if (!fails(rest)) continue;
+      plans = std::move(rest);
+      shorter = true;
     }
     if (part == 1 && !shorter) return;
     part = std::min(part == 1 ? 1 : part / 2, std::max<size_t>(plans.size() / 2, 1));

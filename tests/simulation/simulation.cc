@@ -1,5 +1,6 @@
 #include "simulation/simulation.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -145,8 +146,9 @@ base::Status Simulation::check_pages_in_use() const {
   return {};
 }
 
-// Somebody may have to wait for a place while others end that arrived later, but only for those
-// that run already: at least one row a step for each.
+// In each step somebody who goes before a request computes a row, or the request itself does. Else
+// it waits for a place of others, who came later and run already: each of them ends after as many
+// steps as it has positions, at the most.
 base::Status Simulation::check_nobody_starves(const Batch& batch) {
   const LiveRequest* first = nullptr;
   for (const Batch::Sequence& entry : batch.sequences) {

@@ -1,10 +1,16 @@
 #include "simulation/simulation.h"
 
+#include <array>
+#include <charconv>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
+#include "base/check.h"
+#include "base/random.h"
+#include "simulation/dice.h"
 #include "simulation/trial.h"
 #include "simulation/workload.h"
 
@@ -18,7 +24,7 @@ constexpr int64_t kNumRequests = 10000;
 #endif
 
 TrialReport run_seed(uint64_t seed, int64_t num_requests) {
-  const Setup setup = draw_setup(seed);
+  const auto setup = draw_setup(seed);
   Workload workload(setup, num_requests);
   return run_trial(setup, [&] { return workload.next(); });
 }
@@ -26,7 +32,13 @@ TrialReport run_seed(uint64_t seed, int64_t num_requests) {
 // ./test runs ten seeds, ./test --all as many as it says in the environment.
 int num_seeds() {
   const char* text = std::getenv("INGOT_SIMULATION_SEEDS");
-  return text == nullptr ? 10 : std::max(1, std::stoi(text));
+  if (text == nullptr) return 10;
+  const std::string_view digits(text);
+  int count = 0;
+  const auto [end, failure] = std::from_chars(digits.begin(), digits.end(), count);
+  CHECK(failure == std::errc() && end == digits.end() && count > 0,
+        "INGOT_SIMULATION_SEEDS is not a number");
+  return count;
 }
 
 class EverySeed : public testing::TestWithParam<int> {};
@@ -42,15 +54,48 @@ TEST_P(EverySeed, KeepsEveryRule) {
 
 INSTANTIATE_TEST_SUITE_P(Simulation, EverySeed, testing::Range(1, num_seeds() + 1));
 
+uint64_t fingerprint_of(const TrialReport& report) {
+  EXPECT_TRUE(report.outcome) << report.text;
+  return report.outcome ? report.outcome->fingerprint : 0;
+}
+
 TEST(Simulation, GivesTheSameHistoryForTheSameSeed) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
-    const TrialReport first = run_seed(seed, 300);
-    const TrialReport second = run_seed(seed, 300);
-    ASSERT_TRUE(first.outcome) << first.text;
-    ASSERT_TRUE(second.outcome) << second.text;
-    EXPECT_EQ(first.outcome->fingerprint, second.outcome->fingerprint);
+    EXPECT_EQ(fingerprint_of(run_seed(seed, 300)), fingerprint_of(run_seed(seed, 300))) << seed;
   }
-  EXPECT_NE(run_seed(1, 300).outcome->fingerprint, run_seed(2, 300).outcome->fingerprint);
+  EXPECT_NE(fingerprint_of(run_seed(1, 300)), fingerprint_of(run_seed(2, 300)));
+}
+
+// Blocks of memory that come and go at random, so that everything else lies elsewhere.
+class Clutter {
+ public:
+  explicit Clutter(uint64_t seed) : dice_(base::random_stream(seed, "clutter")) {}
+
+  void stir() {
+    for (int i = 0; i < 20; ++i) {
+      const auto index = static_cast<size_t>(dice_.between(0, kNumBlocks - 1));
+      blocks_[index].assign(static_cast<size_t>(dice_.between(16, 1024)), 'x');
+      blocks_[index].shrink_to_fit();
+    }
+  }
+
+ private:
+  static constexpr int32_t kNumBlocks = 500;
+  std::array<std::string, kNumBlocks> blocks_;
+  Dice dice_;
+};
+
+TEST(Simulation, DependsOnNoAddress) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const auto setup = draw_setup(seed);
+    Workload workload(setup, 500);
+    Clutter clutter(seed);
+    const TrialReport report = run_trial(setup, [&] {
+      clutter.stir();
+      return workload.next();
+    });
+    EXPECT_EQ(fingerprint_of(report), fingerprint_of(run_seed(seed, 500))) << seed;
+  }
 }
 
 // A rule that no seed comes near to is not tested.

@@ -8,7 +8,8 @@
 #include <array>
 #include <csignal>
 #include <cstring>
-#include <memory>
+#include <functional>
+#include <new>
 #include <string_view>
 #include <type_traits>
 

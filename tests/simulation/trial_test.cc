@@ -14,7 +14,7 @@ Simulation::Plans five_plans(const Setup& setup) {
 }
 
 TEST(Trial, ReportsWhatASimulationDid) {
-  const Setup setup = draw_setup(3);
+  const auto setup = draw_setup(3);
   const TrialReport report = run_trial(setup, five_plans(setup), Telling::kHistory);
   ASSERT_TRUE(report.outcome) << report.text;
   EXPECT_EQ(report.standing.num_offered, 5);
@@ -24,12 +24,12 @@ TEST(Trial, ReportsWhatASimulationDid) {
 }
 
 TEST(Trial, IsSilentUnlessAsked) {
-  const Setup setup = draw_setup(3);
+  const auto setup = draw_setup(3);
   EXPECT_EQ(run_trial(setup, five_plans(setup)).text, "");
 }
 
 TEST(Trial, SurvivesTheEndOfItsProcess) {
-  const Setup setup = draw_setup(3);
+  const auto setup = draw_setup(3);
   const TrialReport report = run_trial(setup, [] {
     std::raise(SIGABRT);
     return std::optional<RequestPlan>();
@@ -39,7 +39,7 @@ TEST(Trial, SurvivesTheEndOfItsProcess) {
 }
 
 TEST(Trial, EndsOneThatHangs) {
-  const Setup setup = draw_setup(3);
+  const auto setup = draw_setup(3);
   const auto hang = []() -> std::optional<RequestPlan> {
     for (volatile bool forever = true; forever;) continue;
     return std::nullopt;
