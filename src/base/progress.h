@@ -8,7 +8,7 @@
 
 namespace ingot::base {
 
-// "1.50 GiB", "340 MiB", "1012 KiB", "12 B": three digits, or four just below the next unit.
+// "1.50 GB", "340 MB", "12 B": three digits, in powers of 1000 as model pages and disks have them.
 std::string format_bytes(uint64_t bytes);
 
 // A line on stderr that shows how far long work is: share done, rate, time left. Silent when stderr

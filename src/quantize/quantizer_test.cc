@@ -456,10 +456,14 @@ TEST_F(Quantizer, AFullDiskIsOneLineAndTheRunGoesOn) {
 TEST(CheckSpace, SaysWhatIsMissing) {
   const base::ScratchDirectory scratch;
   EXPECT_TRUE(check_space(scratch.path(), 1).has_value());
-  const base::Status status = check_space(scratch.path(), uint64_t{1} << 62);
+  const uint64_t removed_bytes = uint64_t{1} << 62;
+  const auto status = check_space(scratch.path(), removed_bytes);
   ASSERT_FALSE(status.has_value());
-  EXPECT_TRUE(status.error().message.contains(": 4.00 EiB are still to be written and "))
+  EXPECT_TRUE(status.error().message.contains(": 4.61 EB are still to be written and "))
       << status.error().message;
+  EXPECT_GE(check_space(scratch / "not" / "made", removed_bytes, removed_bytes).value_or(0),
+            removed_bytes)
+      << "of a directory to come, with what goes first";
 }
 
 // The tensor's data with one element of `width` bytes set.

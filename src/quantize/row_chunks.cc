@@ -14,7 +14,7 @@ using tensor::DType;
 
 // Source and decoded values of a chunk: they are read from memory once, by the copy out of the page
 // cache, and hashed, rounded and counted while they are near.
-constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
+constexpr uint64_t kChunkBytes = uint64_t{1} << 18;
 constexpr uint64_t kLeastCopyBytes = 4096;
 
 DType dtype_of(WeightFormat format) {
