@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "engine/model_executor.h"
+#include "engine/model_runner.h"
 #include "engine/sampler.h"
 
 namespace ingot::engine {
@@ -44,16 +44,15 @@ struct Generation {
   base::Duration decode{};       // from there to the last one
 };
 
-// Continues prompts, one after another, alone on an executor. What a prompt has in common with the
+// Continues prompts, one after another, alone on a runner. What a prompt has in common with the
 // tokens of the last one, output included, is not computed again.
 class Generator {
  public:
   // Both must outlive it.
-  Generator(ModelExecutor& executor, const base::Clock& clock)
-      : executor_(executor), clock_(clock) {}
+  Generator(ModelRunner& runner, const base::Clock& clock) : runner_(runner), clock_(clock) {}
 
   // Errors: logits that are not finite, and the hook's.
-  // REQUIRES: check_sequences passed for the prompt, it fits the executor's context, and the model
+  // REQUIRES: check_sequences passed for the prompt, it fits the runner's context, and the model
   // runs without its MTP layer.
   base::Result<Generation> generate(const GenerationRequest& request,
                                     const GenerationHooks& hooks = {});
@@ -62,16 +61,16 @@ class Generator {
   scheduler::Batch next_batch(const std::vector<int32_t>& known) const;
   std::span<const float> drawable(std::span<const float> logits, const GenerationRequest& request);
 
-  ModelExecutor& executor_;
+  ModelRunner& runner_;
   const base::Clock& clock_;
   std::vector<int32_t> computed_;  // tokens whose rows are in the cache
   std::vector<float> logits_;      // with those of ids that may not be drawn taken out
 };
 
 // One slot with cache for the prompt and max_tokens, cut at the model's positions.
-ExecutorCapacity generation_capacity(const GenerationRequest& request,
-                                     const model::ModelConfig& config);
+RunnerCapacity generation_capacity(const GenerationRequest& request,
+                                   const model::ModelConfig& config);
 // One slot with cache for `context` tokens, cut at the model's positions.
-ExecutorCapacity generation_capacity(int64_t context, const model::ModelConfig& config);
+RunnerCapacity generation_capacity(int64_t context, const model::ModelConfig& config);
 
 }  // namespace ingot::engine

@@ -1,6 +1,6 @@
 #include "parity/served_model.h"
 
-#include <algorithm>
+#include <cstdlib>
 
 #include <gtest/gtest.h>
 
@@ -48,31 +48,38 @@ class Recorder final : public scheduler::Executor {
 
 ServedModel::ServedModel(int threads) : team_(threads) {
   const char* targets = std::getenv("INGOT_TARGETS");
-  const kernels::Target target = kernels::usable_target(targets == nullptr ? "" : targets).value();
-  loaded_ = engine::LoadedModel::load(kModel, {.target = target, .mtp = model::MtpChoice::kLoad},
-                                      team_, clock_)
-                .value();
+  engine::RunnerOptions options;
+  options.target = kernels::usable_target(targets == nullptr ? "" : targets).value();
+  plain_ = engine::LoadedModel::load(kModel, options, team_, clock_).value();
+  options.mtp = model::MtpChoice::kLoad;
+  with_mtp_ = engine::LoadedModel::load(kModel, options, team_, clock_).value();
 }
 
 std::vector<int32_t> ServedModel::tokens_of(const std::string& text) const {
   return engine::load_tokenizer(kModel)
       .value()
-      .encode(text, text::Tokenizer::ControlTokens::kRecognised)
+      .encode(text, text::ControlTokens::kRecognise)
       .value();
 }
 
 ServedModel::Run ServedModel::serve(const scheduler::SchedulerConfig& config,
                                     const std::vector<ServedRequest>& requests) {
-  const auto runner = engine::ModelRunner::create(*loaded_, team_, capacity_of(config)).value();
-  engine::ModelExecutor executor(*runner, engine::TokenMask(vocab_size()));
+  const bool speculates = config.speculation != scheduler::SpeculationMode::kOff;
+  const engine::LoadedModel& loaded = speculates ? *with_mtp_ : *plain_;
+  const auto runner = engine::ModelRunner::create(loaded, team_, capacity_of(config)).value();
+  engine::ModelExecutor executor(*runner, engine::TokenMask(loaded.config().vocab_size));
   Recorder recorder(executor);
   scheduler::Scheduler scheduler = scheduler::Scheduler::create(config).value();
-  for (const ServedRequest& served : requests) {
-    executor.add(served.request.id, served.request.prompt, served.drawing);
-    EXPECT_TRUE(scheduler.add(served.request, clock_.now()));
-  }
   scheduler::StepLoop loop(scheduler, recorder, clock_);
-  while (loop.step()) {
+  size_t num_arrived = 0;
+  for (int step = 0; num_arrived < requests.size() || !scheduler.idle(); ++step) {
+    for (const ServedRequest& served : requests) {
+      if (served.arrives_before_step != step) continue;
+      ++num_arrived;
+      executor.add(served.request.id, served.request.prompt, served.drawing);
+      EXPECT_TRUE(scheduler.add(served.request, clock_.now()));
+    }
+    loop.step();
     scheduler.check_invariants();
     for (const scheduler::RequestEvent& event : scheduler.take_events()) {
       ServedAnswer& answer = recorder.answers[event.request];
@@ -83,7 +90,6 @@ ServedModel::Run ServedModel::serve(const scheduler::SchedulerConfig& config,
       }
     }
   }
-  EXPECT_TRUE(scheduler.idle());
   return {.answers = std::move(recorder.answers), .stats = scheduler.stats()};
 }
 

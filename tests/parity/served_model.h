@@ -18,6 +18,7 @@ namespace ingot::parity {
 struct ServedRequest {
   scheduler::Request request;
   engine::DrawingOptions drawing;
+  int arrives_before_step = 0;
 };
 
 struct ServedAnswer {
@@ -27,8 +28,8 @@ struct ServedAnswer {
   scheduler::RequestReport report;
 };
 
-// The bundled model with its MTP layer, served by the real scheduler and executor in one loop. The
-// scheduler's invariants are checked in every step.
+// The bundled model, served by the real scheduler and executor in one loop; with its MTP layer
+// where the scheduler speculates. The scheduler's invariants are checked in every step.
 class ServedModel {
  public:
   explicit ServedModel(int threads);
@@ -37,16 +38,16 @@ class ServedModel {
     std::map<scheduler::RequestId, ServedAnswer> answers;
     scheduler::SchedulerStats stats;
   };
-  // All requests arrive at once, and the steps go on until all are answered.
+  // Steps until all are answered.
   Run serve(const scheduler::SchedulerConfig& config, const std::vector<ServedRequest>& requests);
 
   std::vector<int32_t> tokens_of(const std::string& text) const;
-  int64_t vocab_size() const { return loaded_->config().vocab_size; }
 
  private:
   base::SystemClock clock_;
   base::ThreadTeam team_;
-  std::unique_ptr<engine::LoadedModel> loaded_;
+  std::unique_ptr<engine::LoadedModel> plain_;
+  std::unique_ptr<engine::LoadedModel> with_mtp_;
 };
 
 }  // namespace ingot::parity

@@ -85,12 +85,16 @@ class ServedRequests : public testing::Test {
   static scheduler::SchedulerStats expect_same(const SchedulerConfig& config,
                                                ServedModel& model = *model_) {
     const ServedModel::Run run = model.serve(config, requests(model));
+    expect_as_alone(run);
+    return run.stats;
+  }
+
+  static void expect_as_alone(const ServedModel::Run& run) {
     EXPECT_EQ(run.answers.size(), alone_->size());
     for (const auto& [id, answer] : run.answers) {
       SCOPED_TRACE(testing::Message() << "request " << id);
       expect_equal(answer, alone_->at(id));
     }
-    return run.stats;
   }
 
   static ServedModel* model_;
@@ -130,15 +134,22 @@ TEST_F(ServedRequests, AnAutomaticDepthDoesNotMatter) {
   expect_same(config);
 }
 
+// Half of the requests come later, with a higher priority, and take the room of others.
 TEST_F(ServedRequests, PreemptionDoesNotMatter) {
   for (const int32_t depth : {0, 3}) {
     for (const bool cache : {false, true}) {
       SCOPED_TRACE(testing::Message() << "depth " << depth << ", cache " << cache);
       SchedulerConfig config = depth == 0 ? roomy() : speculating(depth);
       config.prefix_cache = cache;
-      config.num_pages = 14;
+      config.num_pages = 20;
       config.max_context = 200;
-      EXPECT_GT(expect_same(config).num_preemptions, 0);
+      std::vector<ServedRequest> served = requests(*model_);
+      for (ServedRequest& request : served) {
+        if (request.request.priority > 0) request.arrives_before_step = 8;
+      }
+      const ServedModel::Run run = model_->serve(config, served);
+      expect_as_alone(run);
+      EXPECT_GT(run.stats.num_preemptions, 0);
     }
   }
 }
