@@ -199,7 +199,7 @@ DrawScratch::DrawScratch(int64_t vocab_size) {
   logits.reserve(size);
   kept.reserve(size);
   ranked.reserve(size);
-  logprobs.reserve(size);
+  logprobs.reserve(kTopLogprobsMax);
 }
 
 base::Result<Distribution> distribution(std::span<const float> logits, const SamplingParams& params,

@@ -243,8 +243,12 @@ TEST(Sampler, AMaskThatAllowsNothingIsAnError) {
   const std::vector<float> logits = {1, 2, 3};
   DrawScratch scratch(3);
   const std::vector<uint32_t> nothing = {0};
+  TokenHistory history(std::vector<int32_t>{1});
   for (const double temperature : {0.0, 1.0}) {
-    const auto result = draw(logits, {.temperature = temperature}, kNoHistory, 0, nothing, scratch);
+    // Neither a bias nor a penalty lifts a mask.
+    const SamplingParams params = {
+        .temperature = temperature, .repetition_penalty = 0.5, .logit_bias = {{0, 100}}};
+    const auto result = draw(logits, params, history, 0, nothing, scratch);
     ASSERT_FALSE(result.has_value());
     EXPECT_EQ(result.error().message, "no token may be drawn: the mask forbids all 3 of them");
   }

@@ -52,7 +52,7 @@ base::Status check(const SamplingParams& params, int64_t vocab_size) {
   TRY(check_range("presence_penalty", params.presence_penalty, -2, 2));
   TRY(check_range("frequency_penalty", params.frequency_penalty, -2, 2));
   if (params.num_top_logprobs) {
-    TRY(check_range("num_top_logprobs", *params.num_top_logprobs, 0, 20));
+    TRY(check_range("num_top_logprobs", *params.num_top_logprobs, 0, kTopLogprobsMax));
   }
   return check_bias(params.logit_bias, vocab_size);
 }

@@ -8,13 +8,15 @@
 
 namespace ingot::engine {
 
+inline constexpr int32_t kTopLogprobsMax = 20;
+
 struct TokenBias {
   int32_t id = 0;
   double bias = 0;
 };
 
 // How one request's next token is drawn from a row of logits. The fields act in this order, which
-// is vLLM's (vllm/v1/sample/sampler.py; what OpenAI documents of it agrees):
+// is vLLM's (the list above class Sampler in its vllm/v1/sample/sampler.py):
 //
 //   mask, logit_bias, repetition, frequency, presence     greedy decoding sees these as well
 //   temperature, min_p, top_k, top_p                      then the draw
@@ -44,7 +46,7 @@ struct SamplingParams {
   // With the position in the output all that the uniform number of a draw depends on.
   uint64_t seed = 0;
   // Empty: no logprobs. Otherwise that of the drawn token and of this many first-ranked ones; all
-  // are of the model's distribution: temperature 1 and nothing of the above. [0, 20]
+  // are of the model's distribution: temperature 1 and nothing of the above. [0, kTopLogprobsMax]
   std::optional<int32_t> num_top_logprobs;
 };
 
