@@ -82,6 +82,8 @@ Sequence* Scheduler::State::leader_of(const Sequence& sequence, int32_t num_cach
   Sequence* leader = nullptr;
   num_shared = num_cached;
   for (Sequence* other : running_) {
+    // Others go before somebody of lower priority, so its prefix may be long in coming.
+    if (other->request.priority < sequence.request.priority) break;
     if (other->phase != Sequence::Phase::kPrefilling) continue;
     if (other->request.cache_salt != sequence.request.cache_salt) continue;
     const int32_t shared = shared_prefix(sequence, *other);

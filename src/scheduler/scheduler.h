@@ -68,10 +68,10 @@ struct SchedulerStats {
 // num_slots) steps, half as many without drafts, and a short one is not held up by long ones.
 //
 // Admission. By priority, then arrival, and nobody is overtaken by others of its priority that
-// arrived later, except while it waits for a prefix: a request whose prefix a running one is about
-// to compute is set aside until that is done. A request is admitted when the pages of its whole
-// prompt are free or can be evicted, beside those that were promised before; nothing is admitted
-// that would make a prefill stop for lack of pages.
+// arrived later, except while it waits for a prefix: a request whose prefix a running one of no
+// lower priority is about to compute is set aside until that is done. A request is admitted when
+// the pages of its whole prompt are free or can be evicted, beside those that were promised before;
+// nothing is admitted that would make a prefill stop for lack of pages.
 //
 // Preemption. A decoding sequence that needs a page where none is to be had takes it from the
 // running sequence of the lowest priority, of these the newest, which may be itself; so does the

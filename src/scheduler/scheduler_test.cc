@@ -206,6 +206,14 @@ TEST(Scheduler, WhoWaitsForAPrefixLetsOthersPass) {
   EXPECT_EQ(driver.reports.at(1).usage.num_prefill_tokens, 641 - 48);
 }
 
+TEST(Scheduler, NobodyWaitsForAPrefixOfLowerPriority) {
+  SchedulerDriver driver(roomy_config());
+  driver.add({.id = 1, .prompt = tokens_from(1, 640), .max_tokens = 1, .priority = -1});
+  driver.step();
+  driver.add({.id = 2, .prompt = tokens_from(1, 640), .max_tokens = 1});
+  EXPECT_TRUE(SchedulerDriver::has(driver.schedule(), 2));
+}
+
 TEST(Scheduler, SaltsNeverMeet) {
   SchedulerDriver driver(roomy_config());
   driver.add({.id = 1, .prompt = tokens_from(0, 100), .max_tokens = 1, .cache_salt = "a"});
