@@ -137,7 +137,8 @@ base::Result<std::vector<SequenceScore>> score(ModelRunner& runner, const ScoreR
     if (request.draft_tokens > 0) {
       const DraftStart start{
           .slot = 0, .token = score.next_tokens.front().id, .count = request.draft_tokens};
-      score.draft = TRY(std::move(runner.draft({&start, 1}).front()));
+      auto chains = runner.draft({&start, 1});
+      score.draft = TRY(std::move(chains.front()));
     }
     scores.push_back(std::move(score));
   }

@@ -41,7 +41,7 @@ class Scheduler::State {
   const Batch& schedule(base::Instant now);
   void commit(const StepResult& result, base::Instant now);
 
-  // invariants.cc
+  // scheduler_invariants.cc
   void check_invariants() const;
 
  private:
@@ -53,7 +53,7 @@ class Scheduler::State {
   void finish(Sequence& sequence, FinishReason reason, base::Instant now, std::string error = {});
   void leave_queue(Sequence& sequence);
 
-  // admission.cc: who runs.
+  // scheduler_admission.cc: who runs.
   void admit(base::Instant now);
   bool has_lane_for(const Sequence& sequence) const;
   bool defer(Sequence& sequence);
@@ -72,7 +72,7 @@ class Scheduler::State {
   bool is_preemptible(const Sequence& sequence) const;
   void secure_decode_pages();
 
-  // batch_composition.cc: who computes what in this step.
+  // scheduler_batch.cc: who computes what in this step.
   void compose_batch();
   void choose_drafts();
   int32_t max_drafts(const Sequence& sequence, int32_t depth) const;
