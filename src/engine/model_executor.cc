@@ -37,7 +37,9 @@ const scheduler::StepResult& ModelExecutor::execute(const scheduler::Batch& batc
   logprobs_.assign(batch.sequences.size(), {});
   for (size_t i = 0; i < batch.sequences.size(); ++i) {
     const ComputedStep::Sequence& computed = step.sequences[i];
-    Drawing& drawing = drawings_.at(batch.sequences[i].request);
+    const auto found = drawings_.find(batch.sequences[i].request);
+    CHECK(found != drawings_.end(), "a request was never added, or removed before its report");
+    Drawing& drawing = found->second;
     base::Status status;
     if (computed.error.empty()) {
       status = draw_sequence(batch.sequences[i], computed, drawing, i);

@@ -51,12 +51,13 @@ class ModelExecutor final : public scheduler::Executor {
   // Before the request's first batch. REQUIRES: check(options.sampling) passed, ids are in the
   // vocabulary.
   void add(scheduler::RequestId id, std::span<const int32_t> prompt, DrawingOptions options);
-  // After its last.
+  // After its report.
   void remove(scheduler::RequestId id);
 
   const scheduler::StepResult& execute(const scheduler::Batch& batch) override;
 
-  // Of the last step, in the batch's order; empty where nobody asked.
+  // Of the last step, in the batch's order; empty where nobody asked. Tells of every drawn token,
+  // also of those after a stop token, which the scheduler drops.
   std::span<const StepLogprobs> logprobs() const { return logprobs_; }
 
  private:

@@ -15,17 +15,18 @@ int32_t PageAccount::unfulfilled(const PageHolding& holding) {
 }
 
 bool PageAccount::open(PageHolding& holding, std::string_view salt, std::span<const int32_t> tokens,
-                       int32_t num_promised, int32_t headroom, int64_t step, int32_t& num_needed) {
+                       int32_t num_promised, int32_t headroom, int64_t step, PageDemand& demand) {
   CHECK(holding.pages.empty() && !holding.lock);
   if (shares()) holding.lock.emplace(cache_.lock(salt, tokens, step, holding.pages));
   holding.num_entered = static_cast<int32_t>(holding.pages.size());
   holding.num_promised = num_promised;
-  num_needed = unfulfilled(holding);
+  demand.num_needed = unfulfilled(holding);
   // The lock may just have taken pages out of what could be evicted, so only now is it known.
-  if (num_available() >= num_needed + headroom) {
-    promised_ += num_needed;
+  if (num_available() >= demand.num_needed + headroom) {
+    promised_ += demand.num_needed;
     return true;
   }
+  demand.num_missing = demand.num_needed + headroom - num_available();
   if (holding.lock) cache_.unlock(std::move(*holding.lock), step);
   holding = {};
   return false;

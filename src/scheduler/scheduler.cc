@@ -25,6 +25,10 @@ base::Result<Scheduler> Scheduler::create(const SchedulerConfig& config) {
   TRY(at_least("max_prefilling", config.max_prefilling, 1));
   TRY(at_least("max_preemptions", config.max_preemptions, 0));
   TRY(at_least("max_draft_tokens", config.max_draft_tokens, 0));
+  if (config.max_draft_tokens >= config.max_step_tokens) {
+    return base::error("the scheduler's max_draft_tokens is {}; a step has {} rows",
+                       config.max_draft_tokens, config.max_step_tokens);
+  }
   return Scheduler(std::make_unique<State>(config));
 }
 
@@ -68,8 +72,10 @@ int32_t Scheduler::State::max_request_tokens() const {
 base::Status Scheduler::State::add(Request request, base::Instant now) {
   CHECK(!requests_.contains(request.id), "a request's id is used twice");
   if (request.prompt.empty()) return base::error("the prompt is empty; give at least one token");
-  if (request.max_tokens < 0) {
-    return base::error("max_tokens is {}; it cannot be negative", request.max_tokens);
+  for (const auto& [what, value] :
+       {std::pair("max_tokens", request.max_tokens), std::pair("min_tokens", request.min_tokens),
+        std::pair("max_draft_tokens", request.max_draft_tokens)}) {
+    if (value < 0) return base::error("{} is {}; it cannot be negative", what, value);
   }
   const int64_t total = static_cast<int64_t>(request.prompt.size()) + request.max_tokens;
   if (total > max_request_tokens()) {
@@ -101,6 +107,7 @@ Sequence* Scheduler::State::find(RequestId id) const {
 bool Scheduler::State::cancel(RequestId id, base::Instant now) {
   Sequence* sequence = find(id);
   if (sequence == nullptr) return false;
+  if (sequence->ending) return true;
   if (sequence->in_flight) {
     sequence->ending = FinishReason::kCancelled;
   } else {
@@ -112,6 +119,7 @@ bool Scheduler::State::cancel(RequestId id, base::Instant now) {
 bool Scheduler::State::stop(RequestId id, int32_t num_output_tokens, base::Instant now) {
   Sequence* sequence = find(id);
   if (sequence == nullptr) return false;
+  if (sequence->ending) return true;
   CHECK(0 <= num_output_tokens && num_output_tokens <= sequence->num_output());
   sequence->tokens.resize(static_cast<size_t>(sequence->num_prompt_tokens + num_output_tokens));
   if (sequence->in_flight) {
@@ -228,8 +236,8 @@ void Scheduler::State::commit_sequence(Sequence& sequence, const Batch::Sequence
   const auto num_final = static_cast<size_t>(std::min(sequence.num_computed, sequence.num_known()));
   account_.enter(sequence.holding, std::span(sequence.tokens).first(num_final), step_);
   // Once its prompt is computed nobody has to wait for more of it, entered or not.
-  release_followers(sequence, entry.draws ? std::numeric_limits<int32_t>::max()
-                                          : sequence.holding.num_entered);
+  release_followers(
+      sequence, entry.draws ? std::numeric_limits<int32_t>::max() : sequence.holding.num_entered);
   if (ending) finish(sequence, *ending, now);
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -85,12 +86,20 @@ void Scheduler::State::share_out_prefill() {
     PrefillShare share{.rows_left = sequence->num_rows_left(),
                        .min_rows = sequence->repeats_last ? 2 : 1,
                        .max_rows = rows};
-    if (sequence->request.wants_prompt_logits) {
-      share.max_rows = std::min(rows, 1 + std::exchange(logit_rows, 0));
+    if (sequence->request.wants_prompt_logits && config_.max_logit_rows > 0) {
+      const int32_t more = std::min(logit_rows, share.rows_left - 1);
+      share.max_rows = std::min(rows, 1 + more);
+      logit_rows -= more;
     }
     shares_.push_back(share);
   }
   share_prefill(shares_, rows);
+  for (size_t i = 0; i < prefilling_.size(); ++i) {
+    prefilling_[i]->is_stalled = shares_[i].rows == 0;
+    // What nobody computes is not worth waiting for.
+    if (prefilling_[i]->is_stalled)
+      release_followers(*prefilling_[i], std::numeric_limits<int32_t>::max());
+  }
 }
 
 Batch::Sequence& Scheduler::State::append_entry(Sequence& sequence) {

@@ -64,6 +64,7 @@ class Scheduler::State {
   bool open_holding(Sequence& sequence);
   bool make_room_for(Sequence& sequence);
   Sequence* last_preemptible() const;
+  Sequence* victim_for(const Sequence& sequence) const;
   void start(Sequence& sequence, base::Instant now);
   void count_admission(Sequence& sequence, int32_t num_found);
   void release_followers(Sequence& leader, int32_t num_entered);
@@ -110,7 +111,7 @@ class Scheduler::State {
   // cache since may be part of its prefix, and no more than that.
   struct Blocked {
     const Sequence* sequence = nullptr;
-    int32_t num_needed = 0;
+    PageDemand demand = {};
     int64_t num_inserted_tokens = 0;
   };
   Blocked blocked_;

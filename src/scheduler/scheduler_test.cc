@@ -47,6 +47,50 @@ TEST(Scheduler, RefusesWhatCanNeverFit) {
   EXPECT_EQ(driver.reports.at(4).reason, FinishReason::kLength);
 }
 
+TEST(Scheduler, RefusesNegativeNumbers) {
+  SchedulerDriver driver(roomy_config());
+  EXPECT_FALSE(driver.scheduler.add({.id = 1, .prompt = {1}, .max_draft_tokens = -3}, at(0)));
+  EXPECT_FALSE(driver.scheduler.add({.id = 2, .prompt = {1}, .min_tokens = -1}, at(0)));
+  SchedulerConfig config = roomy_config();
+  config.max_draft_tokens = 64;
+  EXPECT_FALSE(Scheduler::create(config)) << "more than a step has rows";
+}
+
+TEST(Scheduler, NobodyWaitsForAPrefixThatGetsNoRows) {
+  SchedulerDriver driver(roomy_config());
+  driver.add({.id = 1, .prompt = tokens_from(1, 4000), .max_tokens = 1});
+  driver.add({.id = 2, .prompt = tokens_from(2, 5000), .max_tokens = 1});
+  driver.step();
+  driver.add({.id = 3, .prompt = tokens_from(2, 30), .max_tokens = 1});
+  driver.step();
+  EXPECT_TRUE(driver.reports.contains(3));
+}
+
+TEST(Scheduler, SeveralPromptsWithLogitsShareTheRows) {
+  SchedulerDriver driver(roomy_config());
+  for (RequestId id = 1; id <= 2; ++id) {
+    driver.add({.id = id,
+                .prompt = tokens_from(static_cast<int32_t>(id), id == 1 ? 2000 : 30),
+                .max_tokens = 0,
+                .wants_prompt_logits = true});
+  }
+  driver.step();
+  EXPECT_TRUE(driver.reports.contains(2));
+}
+
+TEST(Scheduler, OfSeveralEndingsTheFirstDecides) {
+  SchedulerDriver driver(roomy_config());
+  driver.add({.id = 1, .prompt = tokens_from(1, 5), .max_tokens = 50});
+  for (int i = 0; i < 10; ++i) driver.step();
+  const Batch& batch = driver.schedule();
+  EXPECT_TRUE(driver.scheduler.stop(1, 3, at(20)));
+  EXPECT_TRUE(driver.scheduler.stop(1, 5, at(20)));
+  EXPECT_TRUE(driver.scheduler.cancel(1, at(20)));
+  driver.commit(batch);
+  EXPECT_EQ(driver.reports.at(1).reason, FinishReason::kStop);
+  EXPECT_EQ(driver.reports.at(1).usage.num_output_tokens, 3);
+}
+
 TEST(Scheduler, ComputesAPromptInChunksAndThenATokenAStep) {
   SchedulerDriver driver(roomy_config());
   driver.add({.id = 7, .prompt = tokens_from(0, 100), .max_tokens = 3});
