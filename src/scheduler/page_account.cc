@@ -62,12 +62,16 @@ void PageAccount::enter(PageHolding& holding, std::span<const int32_t> computed,
   }
 }
 
-void PageAccount::close(PageHolding& holding, int64_t step) {
+void PageAccount::close(PageHolding& holding, int64_t step, Entered entered) {
   promised_ -= unfulfilled(holding);
   const auto own = static_cast<size_t>(holding.num_entered);
   for (size_t i = own; i < holding.pages.size(); ++i) pool_.release(holding.pages[i]);
   for (const int32_t page : holding.duplicates) pool_.release(page);
-  if (holding.lock) cache_.unlock(std::move(*holding.lock), step);
+  if (holding.lock && entered == Entered::kIsForgotten) {
+    cache_.forget(std::move(*holding.lock), step);
+  } else if (holding.lock) {
+    cache_.unlock(std::move(*holding.lock), step);
+  }
   holding = {};
 }
 

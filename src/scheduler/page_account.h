@@ -56,8 +56,10 @@ class PageAccount {
   // Enters the full pages of `computed`, the tokens whose rows are in the cache for good.
   void enter(PageHolding& holding, std::span<const int32_t> computed, int64_t step);
 
-  // Gives everything back; what was entered stays in the cache as long as there is room.
-  void close(PageHolding& holding, int64_t step);
+  // Gives everything back. What was entered stays in the cache as long as there is room, or, if its
+  // rows may be wrong, only where others hold it or go on from it.
+  enum class Entered : uint8_t { kStays, kIsForgotten };
+  void close(PageHolding& holding, int64_t step, Entered entered = Entered::kStays);
 
   const PagePool& pool() const { return pool_; }
   const PrefixCache& cache() const { return cache_; }

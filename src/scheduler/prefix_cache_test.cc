@@ -252,6 +252,27 @@ TEST_F(PrefixCacheTest, NeverEvictsWhatIsLocked) {
   EXPECT_EQ(cache_.evict(1), 0);
 }
 
+TEST_F(PrefixCacheTest, ForgetsAPathWhereNobodyElseHoldsIt) {
+  insert("", prompt({1, 2, 3, 4}));
+  insert("", prompt({1, 2, 5}));
+  PrefixCache::Lock other = lock("", prompt({1, 2, 3}));
+  PrefixCache::Lock failed = lock("", prompt({1, 2, 3, 4}));
+  cache_.forget(std::move(failed), ++step_);
+  cache_.check_invariants();
+  EXPECT_EQ(match("", prompt({1, 2, 3, 4})), 3) << "the third is held, the first two go on";
+  EXPECT_EQ(match("", prompt({1, 2, 5})), 3);
+  cache_.forget(std::move(other), ++step_);
+  cache_.check_invariants();
+  EXPECT_EQ(match("", prompt({1, 2, 3})), 2);
+  PrefixCache::Lock rest = lock("", prompt({1, 2, 5}));
+  cache_.forget(std::move(rest), ++step_);
+  cache_.check_invariants();
+  EXPECT_EQ(pool_.num_free(), pool_.num_pages());
+  PrefixCache::Lock empty = lock("", {});
+  cache_.forget(std::move(empty), ++step_);
+  cache_.check_invariants();
+}
+
 TEST_F(PrefixCacheTest, EvictsNoMoreThanWasAskedFor) {
   insert("", prompt_of_pages(10, 1));
   EXPECT_EQ(cache_.evict(0), 0);

@@ -140,7 +140,9 @@ void Scheduler::State::expire(base::Instant now) {
 void Scheduler::State::finish(Sequence& sequence, FinishReason reason, base::Instant now,
                               std::string error) {
   if (sequence.runs()) {
-    stop_running(sequence);
+    // What made it fail may stand in pages that it entered, and would make others fail.
+    stop_running(sequence, reason == FinishReason::kError ? PageAccount::Entered::kIsForgotten
+                                                          : PageAccount::Entered::kStays);
   } else {
     leave_queue(sequence);
   }

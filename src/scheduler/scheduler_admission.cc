@@ -198,8 +198,8 @@ void Scheduler::State::release_followers(Sequence& leader, int32_t num_entered) 
   });
 }
 
-void Scheduler::State::stop_running(Sequence& sequence) {
-  account_.close(sequence.holding, step_);
+void Scheduler::State::stop_running(Sequence& sequence, PageAccount::Entered entered) {
+  account_.close(sequence.holding, step_, entered);
   released_slots_.push_back(sequence.slot);
   free_slots_.push_back(sequence.slot);
   sequence.slot = -1;
@@ -208,7 +208,7 @@ void Scheduler::State::stop_running(Sequence& sequence) {
 }
 
 void Scheduler::State::preempt(Sequence& sequence) {
-  stop_running(sequence);
+  stop_running(sequence, PageAccount::Entered::kStays);
   sequence.phase = Sequence::Phase::kWaiting;
   sequence.num_computed = 0;
   sequence.repeats_last = false;

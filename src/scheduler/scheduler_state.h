@@ -68,7 +68,7 @@ class Scheduler::State {
   void start(Sequence& sequence, base::Instant now);
   void count_admission(Sequence& sequence, int32_t num_found);
   void release_followers(Sequence& leader, int32_t num_entered);
-  void stop_running(Sequence& sequence);
+  void stop_running(Sequence& sequence, PageAccount::Entered entered);
   void preempt(Sequence& sequence);
   bool is_preemptible(const Sequence& sequence) const;
   void secure_decode_pages();

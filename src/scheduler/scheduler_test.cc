@@ -341,6 +341,19 @@ TEST(Scheduler, AnErrorEndsItsRequestAlone) {
   EXPECT_EQ(driver.outputs.at(2), counting(5));
 }
 
+TEST(Scheduler, WhatAFailedRequestComputedIsNotReused) {
+  SchedulerDriver driver(roomy_config());
+  driver.add({.id = 1, .prompt = tokens_from(1, 100), .max_tokens = 5});
+  driver.step();
+  EXPECT_EQ(driver.scheduler.stats().num_cached_pages, 4);
+  driver.failing[1] = "logits are not finite";
+  driver.run();
+  EXPECT_EQ(driver.scheduler.stats().num_cached_pages, 0);
+  driver.add({.id = 2, .prompt = tokens_from(1, 100), .max_tokens = 5});
+  driver.run();
+  EXPECT_EQ(driver.reports.at(2).usage.num_cached_tokens, 0);
+}
+
 TEST(Scheduler, CancelFreesEverythingAtEveryMoment) {
   for (int moment = 0; moment < 6; ++moment) {
     SchedulerConfig config = roomy_config();
