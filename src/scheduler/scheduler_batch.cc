@@ -8,7 +8,8 @@
 namespace ingot::scheduler {
 
 void Scheduler::State::compose_batch() {
-  recycle_batch();
+  batch_.released_slots.clear();
+  in_flight_.clear();
   decoding_.clear();
   prefilling_.clear();
   for (Sequence* sequence : running_) {
@@ -20,15 +21,16 @@ void Scheduler::State::compose_batch() {
   for (size_t i = 0; i < prefilling_.size(); ++i) {
     if (shares_[i].rows > 0) append_prefill(*prefilling_[i], shares_[i].rows);
   }
+  set_spare_entries_aside();
   if (!batch_.sequences.empty()) std::swap(batch_.released_slots, released_slots_);
 }
 
-// Entries of the last batch keep their memory for later ones.
-void Scheduler::State::recycle_batch() {
-  std::ranges::move(batch_.sequences, std::back_inserter(spare_entries_));
-  batch_.sequences.clear();
-  batch_.released_slots.clear();
-  in_flight_.clear();
+// The entries beyond the batch's keep their memory for later ones.
+void Scheduler::State::set_spare_entries_aside() {
+  while (batch_.sequences.size() > in_flight_.size()) {
+    spare_entries_.push_back(std::move(batch_.sequences.back()));
+    batch_.sequences.pop_back();
+  }
 }
 
 int32_t Scheduler::State::max_drafts(const Sequence& sequence, int32_t depth) const {
@@ -103,15 +105,15 @@ void Scheduler::State::share_out_prefill() {
 }
 
 Batch::Sequence& Scheduler::State::append_entry(Sequence& sequence) {
-  if (spare_entries_.empty()) {
-    batch_.sequences.emplace_back();
-  } else {
+  // The last batch's entries are written over in place.
+  if (in_flight_.size() == batch_.sequences.size()) {
+    if (spare_entries_.empty()) spare_entries_.emplace_back();
     batch_.sequences.push_back(std::move(spare_entries_.back()));
     spare_entries_.pop_back();
   }
+  Batch::Sequence& entry = batch_.sequences[in_flight_.size()];
   in_flight_.push_back(&sequence);
   sequence.in_flight = true;
-  Batch::Sequence& entry = batch_.sequences.back();
   entry.request = sequence.request.id;
   entry.slot = sequence.slot;
   entry.num_draft_tokens = 0;

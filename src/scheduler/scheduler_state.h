@@ -84,7 +84,7 @@ class Scheduler::State {
   void append_prefill(Sequence& sequence, int32_t num_rows);
   Batch::Sequence& append_entry(Sequence& sequence);
   void tell_new_pages(Sequence& sequence, Batch::Sequence& entry);
-  void recycle_batch();
+  void set_spare_entries_aside();
 
   // scheduler.cc: what came of it.
   void commit_sequence(Sequence& sequence, const Batch::Sequence& entry,
