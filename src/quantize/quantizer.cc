@@ -74,7 +74,7 @@ class Run {
     if (destination.is_complete()) return complete_already();
     TRY(check_unread_sources(earlier_files));
     TRY(remove_unlisted_shards());
-    TRY(check_space(path, bytes_to_write(side_files)));
+    static_cast<void>(TRY(check_space(path, bytes_to_write(side_files))));
     if (options_.begins) options_.begins();
     TRY(write_manifest());
     if (TRY(write_shards(writer)) == Ending::kInterrupted) return report_of(Ending::kInterrupted);
@@ -87,7 +87,7 @@ class Run {
   }
 
   base::Result<Outlook> look_ahead(const fs::path& source_directory, const fs::path& path) {
-    TRY(member_buffer_bytes(plan_, options_, team_.size()));
+    static_cast<void>(TRY(member_buffer_bytes(plan_, options_, team_.size())));
     const std::vector<SideFile> side_files = TRY(begin(source_directory, path));
     auto destination = TRY(Destination::look(path, source_directory, manifest_.identity));
     Outlook outlook;
@@ -97,7 +97,7 @@ class Run {
       outlook.is_complete = destination->is_complete();
       removed_bytes = TRY(destination->left_over_bytes(plan_, side_files));
       const std::vector<SourceFile> earlier_files = destination->earlier_source_files();
-      TRY(take_up(TRY(destination->take_finished_shards())));
+      static_cast<void>(TRY(take_up(TRY(destination->take_finished_shards()))));
       if (outlook.is_complete) {
         TRY(check_is_whole());
       } else {
