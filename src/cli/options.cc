@@ -26,7 +26,7 @@ int thread_count(const CommonOptions& common) {
 }
 
 base::Result<engine::RunnerOptions> executor_options(const CommonOptions& common,
-                                                       const ModelOptions& options) {
+                                                     const ModelOptions& options) {
   engine::RunnerOptions result;
   result.numeric.activations = activation_choice(options.activations);
   result.numeric.kv_type = kv_type(options.kv_dtype);

@@ -110,7 +110,7 @@ base::Result<int> quantize(const CommonOptions& common, const QuantizeOptions& o
 // Threads to use, and the rest in the form that the engine takes.
 int thread_count(const CommonOptions& common);
 base::Result<engine::RunnerOptions> executor_options(const CommonOptions& common,
-                                                       const ModelOptions& options);
+                                                     const ModelOptions& options);
 
 // "753,329,940,480"
 std::string grouped(int64_t number);
