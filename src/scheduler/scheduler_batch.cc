@@ -80,7 +80,7 @@ int32_t Scheduler::State::secure_draft_pages(Sequence& sequence, int32_t num_dra
 void Scheduler::State::share_out_prefill() {
   int32_t rows = config_.max_step_tokens - static_cast<int32_t>(decoding_.size());
   for (const int32_t drafts : num_drafts_) rows -= drafts;
-  // Everybody gets the logits of one row; what is left goes to the first that wants more.
+  // Everybody gets the logits of one row; what is left goes to those that want more, in order.
   int32_t logit_rows = max_logit_rows() - (config_.max_step_tokens - rows) -
                        static_cast<int32_t>(prefilling_.size());
   shares_.clear();
@@ -99,8 +99,8 @@ void Scheduler::State::share_out_prefill() {
   for (size_t i = 0; i < prefilling_.size(); ++i) {
     prefilling_[i]->is_stalled = shares_[i].rows == 0;
     // What nobody computes is not worth waiting for.
-    if (prefilling_[i]->is_stalled)
-      release_followers(*prefilling_[i], std::numeric_limits<int32_t>::max());
+    if (shares_[i].rows > 0) continue;
+    release_followers(*prefilling_[i], std::numeric_limits<int32_t>::max());
   }
 }
 

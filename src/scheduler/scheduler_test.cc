@@ -196,20 +196,23 @@ TEST(Scheduler, ARepeatedPromptComputesOneRow) {
   }
 }
 
-TEST(Scheduler, WithSpeculationTheRowBeforeIsRepeated) {
-  SchedulerConfig config = roomy_config();
-  config.speculation = SpeculationMode::kFixed;
-  config.max_draft_tokens = 2;
-  SchedulerDriver driver(config);
-  driver.add({.id = 1, .prompt = tokens_from(0, 40), .max_tokens = 1});
-  driver.run();
-  driver.add({.id = 2, .prompt = tokens_from(0, 40), .max_tokens = 1});
-  const Batch& batch = driver.schedule();
-  EXPECT_EQ(batch.sequences[0].first_position, 31);
-  EXPECT_EQ(batch.sequences[0].num_read_only_tokens, 1);
-  EXPECT_EQ(batch.sequences[0].tokens.size(), 9u);
-  driver.commit(batch);
-  EXPECT_EQ(driver.scheduler.stats().num_read_only_tokens, 1);
+TEST(Scheduler, WhereMtpRowsAreWrittenTheRowBeforeIsRepeated) {
+  for (const SpeculationMode mode : {SpeculationMode::kOff, SpeculationMode::kFixed}) {
+    SchedulerConfig config = roomy_config();
+    config.speculation = mode;
+    config.max_draft_tokens = mode == SpeculationMode::kOff ? 0 : 2;
+    config.writes_mtp_rows = mode == SpeculationMode::kOff;  // else it goes without saying
+    SchedulerDriver driver(config);
+    driver.add({.id = 1, .prompt = tokens_from(0, 40), .max_tokens = 1});
+    driver.run();
+    driver.add({.id = 2, .prompt = tokens_from(0, 40), .max_tokens = 1});
+    const Batch& batch = driver.schedule();
+    EXPECT_EQ(batch.sequences[0].first_position, 31);
+    EXPECT_EQ(batch.sequences[0].num_read_only_tokens, 1);
+    EXPECT_EQ(batch.sequences[0].tokens.size(), 9u);
+    driver.commit(batch);
+    EXPECT_EQ(driver.scheduler.stats().num_read_only_tokens, 1);
+  }
 }
 
 TEST(Scheduler, WhatWasGeneratedIsCachedToo) {
