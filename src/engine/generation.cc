@@ -16,18 +16,6 @@ constexpr int64_t kStepTokens = 256;
 
 }  // namespace
 
-std::string_view name(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kStop:
-      return "stop";
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kAbort:
-      return "abort";
-  }
-  return "";
-}
-
 RunnerCapacity generation_capacity(int64_t context, const model::ModelConfig& config) {
   context = std::clamp<int64_t>(context, 1, config.max_position_embeddings);
   return {.step_tokens = std::min(kStepTokens, context),
@@ -92,7 +80,7 @@ base::Result<Generation> Generator::generate(const GenerationRequest& request,
   base::Instant first_token = start;
   while (true) {
     if (hooks.wants_more && !hooks.wants_more()) {
-      result.finish_reason = FinishReason::kAbort;
+      result.finish_reason = FinishReason::kCancelled;
       return result;
     }
     if (hooks.on_prompt && result.token_ids.empty()) hooks.on_prompt(computed_.size());

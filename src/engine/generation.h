@@ -3,22 +3,19 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/model_runner.h"
 #include "engine/sampler.h"
+#include "scheduler/request.h"
 
 namespace ingot::engine {
 
-enum class FinishReason : uint8_t {
-  kStop,    // an end-of-sequence id, which is not part of the output
-  kLength,  // max_tokens, or the last position of the model or of the cache
-  kAbort,   // the caller did not want more
-};
-std::string_view name(FinishReason reason);
+// kStop: an end-of-sequence id, which is not part of the output. kLength: max_tokens, or the last
+// position of the model or of the cache. kCancelled: the caller did not want more.
+using scheduler::FinishReason;
 
 struct GenerationRequest {
   std::vector<int32_t> prompt;

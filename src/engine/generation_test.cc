@@ -107,7 +107,7 @@ TEST(Generation, TokensArriveOneByOneUntilNobodyWantsThem) {
                               .wants_more = [&] { return seen.size() < 3; }};
   Generator generator(*runner, model.clock);
   const Generation aborted = generator.generate(request, hooks).value();
-  EXPECT_EQ(aborted.finish_reason, FinishReason::kAbort);
+  EXPECT_EQ(aborted.finish_reason, FinishReason::kCancelled);
   EXPECT_EQ(aborted.token_ids, seen);
   EXPECT_EQ(seen.size(), 3u);
   const Generation whole = generate_with(model, request);
