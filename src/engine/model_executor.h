@@ -12,6 +12,7 @@
 #include "engine/sampler.h"
 #include "engine/sampling_params.h"
 #include "engine/token_history.h"
+#include "engine/token_logprobs.h"
 #include "engine/token_mask.h"
 #include "scheduler/executor.h"
 
@@ -23,12 +24,6 @@ struct DrawingOptions {
   int32_t min_tokens = 0;                    // before as many,
   std::vector<int32_t> stop_token_ids = {};  // these cannot be drawn
   bool wants_prompt_logprobs = false;        // with sampling.num_top_logprobs
-};
-
-// The logprob of a token that follows, and of those that were the likeliest there.
-struct TokenLogprobs {
-  TokenLogprob token = {};
-  std::vector<TokenLogprob> top = {};
 };
 
 // What a step told beside its tokens, for a sequence of the batch.
