@@ -257,20 +257,15 @@ void Engine::deliver() {
       if (num_output_tokens) scheduler_->stop(id, *num_output_tokens, began);
     }
   }
-  int64_t num_reported = 0;
   for (const RequestId id : touched_) {
     const auto found = outputs_.find(id);
     if (found == outputs_.end() || !found->second.send()) continue;
     outputs_.erase(found);
     model_executor_->remove(id);
-    ++num_reported;
+    ++num_reported_;
   }
   touched_.clear();
   working_stats_.delivering += clock_.now() - began;
-  if (num_reported == 0) return;
-  const std::scoped_lock lock(mutex_);
-  num_unreported_ -= num_reported;
-  if (num_unreported_ == 0) became_idle_.notify_all();
 }
 
 // Everybody who is left gets a report: cancelled.
@@ -295,6 +290,8 @@ void Engine::publish() {
   working_stats_.scheduler = scheduler_->stats();
   const std::scoped_lock lock(mutex_);
   stats_ = working_stats_;
+  num_unreported_ -= std::exchange(num_reported_, 0);
+  if (num_unreported_ == 0) became_idle_.notify_all();
 }
 
 }  // namespace ingot::engine

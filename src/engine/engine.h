@@ -110,6 +110,7 @@ class Engine {
   // Of the engine's thread alone.
   std::unordered_map<scheduler::RequestId, RequestOutput> outputs_;
   std::vector<scheduler::RequestId> touched_;  // by the step, some twice
+  int64_t num_reported_ = 0;                   // since the last publish()
   EngineStats working_stats_;
 
   mutable std::mutex mutex_;  // of what follows

@@ -45,9 +45,11 @@ std::optional<size_t> RequestOutput::index_of_completing_token(std::span<const i
     const auto piece = detokenizer_->push(tokens[i]);
     CHECK(piece.has_value(), "an id was drawn that stands for no token");
     // What min_tokens asks for ends nothing, whatever it says.
-    if (num_output_tokens_ + static_cast<int32_t>(i) < min_tokens_) continue;
-    stop_strings_->push(piece->text);
-    if (stop_strings_->match()) return i;
+    if (num_output_tokens_ + static_cast<int32_t>(i) + 1 < min_tokens_) {
+      stop_strings_->pass(piece->text);
+    } else if (stop_strings_->find(piece->text)) {
+      return i;
+    }
   }
   return std::nullopt;
 }
