@@ -144,7 +144,8 @@ void add_logit_bias(CLI::App& app, engine::SamplingParams& sampling) {
            }
          },
          "Added to the logit of a token, as ID=BIAS with a bias from -100 to 100; may be repeated")
-      ->type_name("ID=BIAS");
+      ->type_name("ID=BIAS")
+      ->allow_extra_args(false);
 }
 
 void add_sampling_options(CLI::App& app, engine::SamplingParams& sampling) {
@@ -199,10 +200,12 @@ void add_output_options(CLI::App& app, GenerateOptions& options) {
       ->check(CLI::Range(0, 1 << 24));
   app.add_option("--stop", options.stop_strings,
                  "A text that ends the output and is not part of it; may be repeated")
-      ->type_name("TEXT");
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
   app.add_option("--stop-token-id", options.stop_token_ids,
                  "A token that ends the output and is not part of it; may be repeated")
       ->type_name("ID")
+      ->allow_extra_args(false)
       ->check(CLI::Range(0, INT32_MAX));
   app.add_flag("--ignore-eos", options.ignore_eos,
                "Go on after the model's end-of-sequence tokens");
@@ -214,10 +217,45 @@ void add_output_options(CLI::App& app, GenerateOptions& options) {
                "With --logprobs: those of the prompt's tokens too");
 }
 
+// `of_prompts`: options that a file of requests has fields for instead. The seed is for both.
+void add_request_file_options(CLI::App& app, GenerateOptions& options,
+                              const std::vector<CLI::Option*>& of_prompts) {
+  CLI::Option* requests =
+      app.add_option("--requests", options.requests,
+                     "Answer the requests of this file, in OpenAI's batch format: a line of JSON "
+                     "each, with custom_id, method, url and body, for /v1/chat/completions and "
+                     "/v1/completions")
+          ->type_name("FILE");
+  for (CLI::Option* option : of_prompts) {
+    if (option->get_name() != "--seed") requests->excludes(option);
+  }
+  const auto add = [&](const char* name, auto& value, const char* help) {
+    return app.add_option(name, value, help)->needs(requests);
+  };
+  add("--out", options.out,
+      "File for the answers, a line each, in the order of the requests. Until the last is there it "
+      "is called FILE.partial; a run that was stopped or killed goes on when it is repeated")
+      ->type_name("FILE");
+  add("--max-running", options.max_running, "Sequences that are computed at once")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  add("--max-step-tokens", options.max_step_tokens, "Tokens that one step computes at most")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  add("--served-model-name", options.served_model_name,
+      "Name that the requests' \"model\" may have; default: that of the directory")
+      ->type_name("NAME");
+}
+
 Command add_generate(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("generate", "Continue a prompt.");
+  CLI::App* app = program.add_subcommand(
+      "generate",
+      "Continue a prompt, or answer a file of requests.\n"
+      "Exit status 1: some lines of the file have an error instead of an answer, or it was\n"
+      "interrupted; the same command goes on.");
   auto options = std::make_shared<GenerateOptions>();
   add_model_options(*app, options->model);
+  const size_t num_shared = app->get_options().size();
   app->add_option("--prompt", options->prompt,
                   "Text to continue as it is, without the chat template");
   app->add_option("--prompt-file", options->prompt_file, "A file with such a text")
@@ -230,8 +268,13 @@ Command add_generate(CLI::App& program) {
   add_max_tokens(*app, options->max_tokens);
   add_output_options(*app, *options);
   add_sampling_options(*app, options->sampling);
+  const std::vector<CLI::Option*> all = app->get_options({});
+  const std::vector<CLI::Option*> of_prompts(all.begin() + static_cast<ptrdiff_t>(num_shared),
+                                             all.end());
   add_engine_choices(*app, options->engine,
-                     "Tokens that the cache holds; default: what the prompt and --max-tokens need");
+                     "Tokens that the cache holds; default: what the prompt and --max-tokens need, "
+                     "with --requests 80% of what memory leaves");
+  add_request_file_options(*app, *options, of_prompts);
   return {app, [options](const CommonOptions& common) { return generate(common, *options); }};
 }
 

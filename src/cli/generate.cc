@@ -11,6 +11,7 @@
 #include "cli/engine_session.h"
 #include "cli/generation_report.h"
 #include "cli/options.h"
+#include "cli/request_file.h"
 #include "cli/terminal.h"
 #include "engine/score.h"
 #include "text/detokenizer.h"
@@ -35,7 +36,8 @@ base::Result<Prompt> read_prompt(const GenerateOptions& options) {
       options.prompt.has_value() + !options.prompt_file.empty() + !options.token_ids.empty();
   if (given != 1) {
     return base::error(
-        "give one of --prompt, --prompt-file and --token-ids; see ingot generate --help");
+        "give one of --prompt, --prompt-file, --token-ids and --requests; see ingot generate "
+        "--help");
   }
   Prompt prompt;
   if (!options.token_ids.empty()) {
@@ -177,6 +179,7 @@ engine::EngineRequest engine_request(const Prompt& prompt, const GenerateOptions
 }  // namespace
 
 base::Result<int> generate(const CommonOptions& common, const GenerateOptions& options) {
+  if (!options.requests.empty()) return answer_request_file(common, options);
   const Prompt prompt = TRY(read_prompt(options));
   const model::ModelConfig config = TRY(model::load_model_config(options.model.model));
   TRY(check_options(prompt, options, config));

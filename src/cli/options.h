@@ -48,6 +48,12 @@ struct ScoreOptions {
 
 struct GenerateOptions {
   ModelOptions model;
+  // A file of requests and one for their answers, instead of a prompt.
+  std::filesystem::path requests;
+  std::filesystem::path out;
+  std::string served_model_name;  // empty: that of the directory
+  int32_t max_running = 64;
+  int32_t max_step_tokens = 512;
   // The prompt; exactly one of them.
   std::filesystem::path token_ids;
   std::optional<std::string> prompt;
