@@ -9,7 +9,10 @@ build_packages=(
 )
 
 # To build and run ./test on top of that.
-test_packages=(libgtest-dev binutils clang-format-14)
+test_packages=(libgtest-dev librapidcheck-dev binutils clang-format-14)
 
 # For ./test --all: the second compiler with its run-time libraries, and a fresh root.
 all_packages=(clang-22 libclang-rt-22-dev debootstrap git)
+
+# For -DINGOT_BUILD_BENCHMARKS=ON.
+benchmark_packages=(libbenchmark-dev)

@@ -18,6 +18,8 @@ std::string format_rate(double per_second, Progress::Unit unit) {
       return fmt::format("{:.1f} tokens/s", per_second);
     case Progress::Unit::kTensors:
       return fmt::format("{:.0f} tensors/s", per_second);
+    case Progress::Unit::kRequests:
+      return fmt::format("{:.0f} requests/s", per_second);
   }
   return "";
 }

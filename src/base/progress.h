@@ -15,7 +15,7 @@ std::string format_bytes(uint64_t bytes);
 // is not a terminal and during the first two seconds. One thread calls it.
 class Progress {
  public:
-  enum class Unit { kBytes, kTokens, kTensors };
+  enum class Unit { kBytes, kTokens, kTensors, kRequests };
 
   Progress(std::string_view label, uint64_t total, Unit unit, const Clock& clock);
   ~Progress();

@@ -36,6 +36,8 @@ TEST(Progress, LineSaysShareRateAndTimeLeft) {
             "score [#######.................]  30%  5.0 tokens/s  2m20s left");
   EXPECT_EQ(Progress::line("quantize", 10, 36010, Unit::kTensors, seconds(5)),
             "quantize [........................]   0%  2 tensors/s  5h00m left");
+  EXPECT_EQ(Progress::line("serve", 900, 1000, Unit::kRequests, seconds(3)),
+            "serve [#####################...]  90%  300 requests/s  0s left");
   EXPECT_EQ(Progress::line("load", 7, 7, Unit::kTensors, milliseconds(500)),
             "load [########################] 100%  14 tensors/s  0s left");
 }

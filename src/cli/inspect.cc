@@ -157,7 +157,7 @@ base::Status choose_kernels(Subject& subject, const CommonOptions& common,
   }
   model::LoadPlan& plan = *subject.plan;
   if (!plan.check()) return {};
-  engine::ExecutorOptions executor = TRY(executor_options(common, options.model));
+  engine::RunnerOptions executor = TRY(executor_options(common, options.model));
   executor.mtp = plan.has_mtp ? model::MtpChoice::kLoad : model::MtpChoice::kLeaveOut;
   const auto choices = engine::choose_kernels(subject.config, plan, executor);
   if (!choices) {

@@ -10,7 +10,7 @@ class Executor {
   virtual ~Executor() = default;
 
   // What came of `batch`, valid until the next call. What goes wrong is an error of the sequences
-  // that it hurts, of all of them if need be. A batch without sequences only releases slots.
+  // that it hurts, of all of them if need be.
   virtual const StepResult& execute(const Batch& batch) = 0;
 };
 

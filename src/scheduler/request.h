@@ -39,7 +39,8 @@ std::string_view name(FinishReason reason);
 // In tokens. With drafts, num_draft_tokens - num_accepted_tokens rows were computed for nothing.
 struct Usage {
   int32_t num_prompt_tokens = 0;
-  int32_t num_cached_tokens = 0;  // of the prompt, found in the cache when it was first admitted
+  int32_t num_cached_tokens = 0;   // of the prompt, found in the cache before they were computed
+  int32_t num_prefill_tokens = 0;  // of the prompt, computed: with the cached ones the whole prompt
   int32_t num_output_tokens = 0;
   int32_t num_draft_tokens = 0;
   int32_t num_accepted_tokens = 0;

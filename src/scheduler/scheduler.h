@@ -18,9 +18,12 @@ struct SchedulerConfig {
   int32_t max_context = 0;      // positions of one sequence
   int32_t max_step_tokens = 0;  // rows of one step; more than num_slots
   int32_t max_logit_rows = 0;   // of them with logits; 0: all may have
-  int32_t max_prefilling = 16;  // sequences whose prompts are computed side by side
+  int32_t max_prefilling = 64;  // sequences whose prompts are computed side by side
   int32_t max_preemptions = 3;  // of one request; see below
   bool prefix_cache = true;
+  // The executor's model has its MTP layer, whose rows need the hidden state before them: the last
+  // row of a cached prefix is then computed again, also while speculation is off.
+  bool writes_mtp_rows = false;
   SpeculationMode speculation = SpeculationMode::kOff;
   int32_t max_draft_tokens = 0;  // of one sequence in one step
 };
@@ -32,14 +35,16 @@ struct SchedulerStats {
   int64_t num_preemptions = 0;
   int64_t num_steps = 0;  // batches with sequences that were committed
 
-  // Of every request's first admission; num_lookup_tokens are the prompts' lengths.
+  // The prompts of admitted requests, and how much of them was found in the cache. Once a request
+  // has drawn a token, its hits and its prefill tokens are its prompt.
   int64_t num_lookup_tokens = 0;
   int64_t num_hit_tokens = 0;
   // Rows that wrote the cache and count: of prompts, of drawn tokens, and again after preemption.
   int64_t num_prefill_tokens = 0;
   int64_t num_decode_tokens = 0;
   int64_t num_recomputed_tokens = 0;
-  // Rows that were computed and do not: repeated without writing, and rejected drafts.
+  int64_t num_reused_output_tokens = 0;  // found in the cache after a preemption, by others' doing
+  // Rows that were computed and do not count: repeated without writing, and rejected drafts.
   int64_t num_read_only_tokens = 0;
   int64_t num_rejected_tokens = 0;
   int64_t num_accepted_tokens = 0;  // drafts; part of num_decode_tokens
@@ -60,16 +65,18 @@ struct SchedulerStats {
 // also between the two.
 //
 // Order. Every decoding sequence takes part in every step. What is left of max_step_tokens goes to
-// prefill: half to the sequence that was admitted first of the highest priority, the other half to
-// those with the fewest tokens left. So a prompt with L tokens to compute is done after at most
-// 2 L / (max_step_tokens - num_slots) steps while it is the first, and a short one is not held up
-// by long ones. Drafts take at most half of what decoding leaves while anybody prefills.
+// prefill: half to the first sequence, by priority, then arrival, and the other half to those with
+// the fewest tokens left. Drafts take at most half of what decoding leaves while anybody prefills.
+// So the first prompt, with L tokens to compute, is done after at most 4 L / (max_step_tokens -
+// num_slots) steps, half as many without drafts, if it is not preempted; wanted prompt logits may
+// hold it up. A short prompt is not held up by longer ones that prefill, once it is admitted.
 //
-// Admission. By priority, then arrival, and nobody is overtaken by others of its priority that
-// arrived later, except while it waits for a prefix: a request whose prefix a running one is about
-// to compute is set aside until that is done. A request is admitted when the pages of its whole
-// prompt are free or can be evicted, beside those that were promised before; nothing is admitted
-// that would make a prefill stop for lack of pages.
+// Admission. By priority, then arrival, while fewer than max_prefilling of no lower priority
+// prefill. Nobody is overtaken by others of its priority that arrived later, except while it waits
+// for a prefix: a request whose prefix a running one of no lower priority is about to compute is
+// set aside until that is done, or gets no rows. A request is admitted when the pages of its whole
+// prompt are free or can be evicted, beside those that were promised before and a page for each
+// that runs. So no admission makes a prefill stop for lack of pages.
 //
 // Preemption. A decoding sequence that needs a page where none is to be had takes it from the
 // running sequence of the lowest priority, of these the newest, which may be itself; so does the
@@ -88,16 +95,16 @@ class Scheduler {
   // REQUIRES: its id was not added before.
   base::Status add(Request request, base::Instant now);
 
-  // Ends a request; its event comes with the next events. False: there is none of that id (any
-  // more).
+  // Ends a request. Its report is among the next events, or among those of `commit` if its step is
+  // under way; of several calls the first decides. False: there is none of that id (any more).
   bool cancel(RequestId id, base::Instant now);
 
   // Ends a request whose text met a stop string: its output is cut to the first
   // `num_output_tokens`, of those that events have told. False as above.
   bool stop(RequestId id, int32_t num_output_tokens, base::Instant now);
 
-  // The next batch, valid until the next call of `schedule`; may have no sequences, but released
-  // slots. REQUIRES: the batch before was committed.
+  // The next batch, valid until the next call of `schedule`. Without sequences there is nothing to
+  // do, and nothing to commit. REQUIRES: the batch before was committed.
   const Batch& schedule(base::Instant now);
 
   // What came of the last batch.
