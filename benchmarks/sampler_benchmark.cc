@@ -78,11 +78,11 @@ const SamplingParams kLogprobs = {.temperature = 1, .num_top_logprobs = 20};
 
 BENCHMARK_CAPTURE(draw_with, greedy, kGreedy, kPeaked);
 BENCHMARK_CAPTURE(draw_with, temperature, kTemperature, kPeaked);
-BENCHMARK_CAPTURE(draw_with, top_p_0 .95, kTopP, kPeaked);
-BENCHMARK_CAPTURE(draw_with, top_p_0 .95_flat, kTopP, kFlat);
+BENCHMARK_CAPTURE(draw_with, top_p_95, kTopP, kPeaked);
+BENCHMARK_CAPTURE(draw_with, top_p_95_flat, kTopP, kFlat);
 BENCHMARK_CAPTURE(draw_with, top_k_50, kTopK, kPeaked);
-BENCHMARK_CAPTURE(draw_with, top_k_50_top_p_0 .95, kTopKTopP, kPeaked);
-BENCHMARK_CAPTURE(draw_with, min_p_0 .05, kMinP, kPeaked);
+BENCHMARK_CAPTURE(draw_with, top_k_50_top_p_95, kTopKTopP, kPeaked);
+BENCHMARK_CAPTURE(draw_with, min_p_5, kMinP, kPeaked);
 BENCHMARK_CAPTURE(draw_with, penalties, kPenalties, kPeaked);
 BENCHMARK_CAPTURE(draw_with, top_logprobs_20, kLogprobs, kPeaked);
 
