@@ -18,6 +18,8 @@ std::string format_rate(double per_second, Progress::Unit unit) {
       return fmt::format("{:.1f} tokens/s", per_second);
     case Progress::Unit::kTensors:
       return fmt::format("{:.0f} tensors/s", per_second);
+    case Progress::Unit::kRequests:
+      return fmt::format("{:.0f} requests/s", per_second);
   }
   return "";
 }
@@ -32,15 +34,15 @@ std::string format_time(double total_seconds) {
 }  // namespace
 
 std::string format_bytes(uint64_t bytes) {
-  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  auto value = static_cast<double>(bytes);
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  constexpr std::array kUnits = {"kB", "MB", "GB", "TB", "PB", "EB"};
+  double value = static_cast<double>(bytes) / 1000;
   size_t unit = 0;
-  // Not 1024: what would be shown as 1024 KiB is shown as 1.00 MiB.
-  while (value >= 1023.5 && unit + 1 < kUnits.size()) {
-    value /= 1024;
+  // Not 1000: what would be shown as 1000 kB is shown as 1.00 MB.
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
     ++unit;
   }
-  if (unit == 0) return fmt::format("{} B", bytes);
   return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, kUnits[unit]);
 }
 

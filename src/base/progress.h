@@ -8,14 +8,14 @@
 
 namespace ingot::base {
 
-// "1.50 GiB", "340 MiB", "1012 KiB", "12 B": three digits, or four just below the next unit.
+// "1.50 GB", "340 MB", "12 B": three digits, in powers of 1000 as model pages and disks have them.
 std::string format_bytes(uint64_t bytes);
 
 // A line on stderr that shows how far long work is: share done, rate, time left. Silent when stderr
 // is not a terminal and during the first two seconds. One thread calls it.
 class Progress {
  public:
-  enum class Unit { kBytes, kTokens, kTensors };
+  enum class Unit { kBytes, kTokens, kTensors, kRequests };
 
   Progress(std::string_view label, uint64_t total, Unit unit, const Clock& clock);
   ~Progress();

@@ -144,9 +144,9 @@ base::Result<int> chat(const CommonOptions& common, const ChatOptions& options) 
     base::log_info(fmt::format("--kv-tokens {}: the model has {} positions, and so has the cache",
                                options.kv_tokens, config.max_position_embeddings));
   }
-  const auto executor = TRY(engine::ModelExecutor::create(
+  const auto runner = TRY(engine::ModelRunner::create(
       *session->model, *session->team, engine::generation_capacity(context, config)));
-  Conversation conversation(common, options, *session, model_text, *executor);
+  Conversation conversation(common, options, *session, model_text, *runner);
   if (options.message) {
     TRY(conversation.reply(*options.message));
     return 0;

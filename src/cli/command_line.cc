@@ -259,7 +259,8 @@ Command add_quantize(CLI::App& program) {
       ->type_name("DIR")
       ->required();
   app->add_option("DESTINATION", options->destination,
-                  "Directory to make, or that of an interrupted run; not needed with --dry-run")
+                  "Directory to make, or that of an interrupted run; not needed with --dry-run, "
+                  "which else says what a run would meet there")
       ->type_name("DIR");
   app->add_option("--recipe", options->recipe,
                   fmt::format("What becomes of which layer: a TOML file, or one of {}; default: by "

@@ -114,7 +114,7 @@ base::Result<Conversation::Answer> Conversation::answer_prompt(Prompt next) {
     return base::error(
         "the conversation has {} tokens, which leaves no room for an answer among the {} of the "
         "cache; /reset begins anew, a larger --kv-tokens makes room up to the model's {}",
-        next.ids.size(), num_tokens_max(), executor_.config().max_position_embeddings);
+        next.ids.size(), num_tokens_max(), runner_.config().max_position_embeddings);
   }
   Answer answer = TRY(generate(std::move(next)));
   if (std::ferror(stdout) != 0) {

@@ -18,13 +18,13 @@ namespace ingot::cli {
 class Conversation {
  public:
   Conversation(const CommonOptions& common, const ChatOptions& options, const ModelSession& session,
-               const engine::ModelText& model_text, engine::ModelExecutor& executor)
+               const engine::ModelText& model_text, engine::ModelRunner& runner)
       : common_(common),
         options_(options),
         session_(session),
         text_(model_text),
-        executor_(executor),
-        generator_(executor, session.clock),
+        runner_(runner),
+        generator_(runner, session.clock),
         system_(options.system) {}
 
   // How the model is to behave; empty: nothing is said of it.
@@ -41,7 +41,7 @@ class Conversation {
 
   // Tokens of all that was said, as the model would see it next.
   base::Result<size_t> num_tokens() const;
-  int64_t num_tokens_max() const { return executor_.capacity().context; }
+  int64_t num_tokens_max() const { return runner_.capacity().context; }
 
  private:
   struct Prompt {
@@ -74,7 +74,7 @@ class Conversation {
   const ChatOptions& options_;
   const ModelSession& session_;
   const engine::ModelText& text_;
-  engine::ModelExecutor& executor_;
+  engine::ModelRunner& runner_;
   engine::Generator generator_;
   std::string system_;
   base::json::array messages_;  // without the system's

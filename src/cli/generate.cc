@@ -99,7 +99,7 @@ base::Result<int> generate(const CommonOptions& common, const GenerateOptions& o
       return {};
     };
   }
-  const auto executor = TRY(engine::ModelExecutor::create(
+  const auto executor = TRY(engine::ModelRunner::create(
       model, *session->team, engine::generation_capacity(request, model.config())));
   const engine::Generation generation =
       TRY(engine::Generator(*executor, session->clock).generate(request, hooks));

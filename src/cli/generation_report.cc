@@ -38,7 +38,8 @@ json::object timings_json(const engine::Generation& generation, size_t prompt_to
 }
 
 std::string generation_summary(const engine::Generation& generation, size_t prompt_tokens) {
-  if (generation.token_ids.empty() && generation.finish_reason == engine::FinishReason::kAbort) {
+  if (generation.token_ids.empty() &&
+      generation.finish_reason == engine::FinishReason::kCancelled) {
     return fmt::format("stopped within the {} prompt tokens", prompt_tokens);
   }
   const size_t cached = generation.num_cached_tokens;

@@ -157,7 +157,7 @@ base::Status choose_kernels(Subject& subject, const CommonOptions& common,
   }
   model::LoadPlan& plan = *subject.plan;
   if (!plan.check()) return {};
-  engine::ExecutorOptions executor = TRY(executor_options(common, options.model));
+  engine::RunnerOptions executor = TRY(executor_options(common, options.model));
   executor.mtp = plan.has_mtp ? model::MtpChoice::kLoad : model::MtpChoice::kLeaveOut;
   const auto choices = engine::choose_kernels(subject.config, plan, executor);
   if (!choices) {
@@ -265,13 +265,13 @@ void print_modules(const Subject& subject) {
   }
 }
 
-// Which observation decided how many parameters' formats.
+// Which observation decided how many tensors' formats; scales are not counted.
 void print_rules(const model::LoadPlan& plan) {
   std::map<std::pair<std::string_view, std::string_view>, int64_t> counts;
   for (const model::PlanRow& row : plan.rows) {
     ++counts[{name(row.stored.format), description(row.stored.rule)}];
   }
-  fmt::print("\n  {:<12} {:>10}  {}\n", "format", "parameters", "decided by");
+  fmt::print("\n  {:<12} {:>10}  {}\n", "format", "tensors", "decided by");
   for (const auto& [key, count] : counts) {
     fmt::print("  {:<12} {:>10}  {}\n", key.first, grouped(count), key.second);
   }

@@ -29,8 +29,9 @@ void print_exclude_to_add(const std::vector<std::string>& entries) {
 void print_verdict(const quantize::LoaderReport& report) {
   const std::string_view program = version(report.loader);
   if (report.loads_right()) {
-    fmt::print("  {} would load every tensor in the format that the file has ({} in {} modules)\n",
-               program, grouped(report.num_tensors), grouped(report.num_modules));
+    fmt::print(
+        "  {} would load every tensor in the format that the file has{} ({} in {} modules)\n",
+        program, report.where(), grouped(report.num_tensors), grouped(report.num_modules));
   } else if (report.is_complete) {
     fmt::print("  {} would not load this checkpoint right\n", program);
   } else {
@@ -60,10 +61,14 @@ json::object to_json(const quantize::LoaderReport& report) {
     }
     findings.push_back(std::move(finding));
   }
+  json::array platforms;
+  if (report.differs_on_cuda) platforms.push_back("cuda");
+  if (report.differs_on_rocm) platforms.push_back("rocm");
   return {
       {"name", name(report.loader)},
       {"rules", version(report.loader)},
       {"loads_right", report.loads_right()},
+      {"differs_on", std::move(platforms)},
       {"complete", report.is_complete},
       {"modules", report.num_modules},
       {"tensors", report.num_tensors},

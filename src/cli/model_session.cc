@@ -83,7 +83,7 @@ base::Result<TokenIds> read_token_ids(const std::filesystem::path& path) {
 base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& common,
                                                          const ModelOptions& options,
                                                          int32_t draft_tokens) {
-  engine::ExecutorOptions executor = TRY(executor_options(common, options));
+  engine::RunnerOptions executor = TRY(executor_options(common, options));
   if (draft_tokens > 0) executor.mtp = model::MtpChoice::kLoad;
   auto session = std::make_unique<ModelSession>();
   session->team = TRY(base::ThreadTeam::create(thread_count(common)));

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "base/thread_team.h"
 #include "cli/options.h"
-#include "engine/model_executor.h"
+#include "engine/model_runner.h"
 #include "engine/model_text.h"
 
 namespace ingot::cli {

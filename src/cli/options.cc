@@ -25,9 +25,9 @@ int thread_count(const CommonOptions& common) {
   return common.threads > 0 ? common.threads : base::usable_threads();
 }
 
-base::Result<engine::ExecutorOptions> executor_options(const CommonOptions& common,
-                                                       const ModelOptions& options) {
-  engine::ExecutorOptions result;
+base::Result<engine::RunnerOptions> executor_options(const CommonOptions& common,
+                                                     const ModelOptions& options) {
+  engine::RunnerOptions result;
   result.numeric.activations = activation_choice(options.activations);
   result.numeric.kv_type = kv_type(options.kv_dtype);
   result.target = TRY(kernels::usable_target(common.targets));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/model_executor.h"
+#include "engine/model_runner.h"
 #include "engine/sampler.h"
 
 namespace ingot::cli {
@@ -109,8 +109,8 @@ base::Result<int> quantize(const CommonOptions& common, const QuantizeOptions& o
 
 // Threads to use, and the rest in the form that the engine takes.
 int thread_count(const CommonOptions& common);
-base::Result<engine::ExecutorOptions> executor_options(const CommonOptions& common,
-                                                       const ModelOptions& options);
+base::Result<engine::RunnerOptions> executor_options(const CommonOptions& common,
+                                                     const ModelOptions& options);
 
 // "753,329,940,480"
 std::string grouped(int64_t number);

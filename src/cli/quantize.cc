@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mapped_file.h"
 #include "base/output_file.h"
+#include "base/progress.h"
 #include "base/provenance.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
@@ -33,13 +34,27 @@ struct Subject {
   std::optional<QuantizationPlan> plan;
 };
 
+// inspect takes a config alone; here the weights are wanted.
+base::Status check_source(const fs::path& source) {
+  constexpr std::string_view kExpected =
+      "SOURCE is a model's directory: config.json and its safetensors files";
+  std::error_code ignored;
+  if (!fs::exists(source, ignored)) {
+    return base::error("{}: not there; {}", source.string(), kExpected);
+  }
+  if (!fs::is_directory(source, ignored)) {
+    return base::error("{}: no directory; {}", source.string(), kExpected);
+  }
+  for (const std::string_view name : {std::string_view("config.json"), quantize::kManifestName}) {
+    if (fs::exists(source / name, ignored)) return {};
+  }
+  return base::error("{}: no config.json in it; {}", source.string(), kExpected);
+}
+
 base::Result<Subject> open_subject(const QuantizeOptions& options) {
   Subject subject;
+  TRY(check_source(options.source));
   const fs::path config_file = TRY(model::config_path(options.source));
-  if (config_file == options.source) {
-    return base::error("{}: a config alone has no weights; name the model's directory",
-                       options.source.string());
-  }
   subject.config_text = TRY(model::read_config_text(options.source));
   subject.config_json = TRY(base::parse_json(subject.config_text, config_file.string()));
   subject.config = TRY(model::parse_model_config(subject.config_json, config_file.string()));
@@ -112,11 +127,26 @@ json::array plan_json(const QuantizationPlan& plan) {
   return rows;
 }
 
-void print_dry_run(const CommonOptions& common, const Subject& subject,
-                   const std::vector<Verdict>& verdicts) {
+std::string describe(const quantize::Outlook& outlook, const QuantizationPlan& plan) {
+  if (outlook.is_complete) return "complete already; nothing would be written";
+  std::string text;
+  if (outlook.is_taken_up) {
+    text = fmt::format("an interrupted run of this, {} of {} files finished; ",
+                       outlook.num_finished_shards, plan.shards.size());
+  }
+  return text + fmt::format("{} would be written at most, and {} are free",
+                            base::format_bytes(outlook.bytes_to_write_max),
+                            base::format_bytes(outlook.free_bytes));
+}
+
+// `outlook` is there when a destination was named.
+void print_dry_run(const CommonOptions& common, const QuantizeOptions& options,
+                   const Subject& subject, const std::vector<Verdict>& verdicts,
+                   const std::optional<quantize::Outlook>& outlook) {
   const QuantizationPlan& plan = *subject.plan;
   if (!common.json) {
     fmt::print("{}\n{}", describe(plan), describe(verdicts, "--json has them all"));
+    if (outlook) fmt::print("\n  {}: {}\n", options.destination.string(), describe(*outlook, plan));
     return;
   }
   json::object document = base::result_document(
@@ -129,6 +159,14 @@ void print_dry_run(const CommonOptions& common, const Subject& subject,
   document["output_bytes"] = plan.output_bytes;
   document["exclude"] = json::array(plan.exclude.begin(), plan.exclude.end());
   document["loaders"] = to_json(verdicts);
+  if (outlook) {
+    document["destination"] =
+        json::object{{"is_interrupted_run", outlook->is_taken_up && !outlook->is_complete},
+                     {"is_complete", outlook->is_complete},
+                     {"num_finished_files", outlook->num_finished_shards},
+                     {"bytes_to_write_max", outlook->bytes_to_write_max},
+                     {"free_bytes", outlook->free_bytes}};
+  }
   document["tensors"] = plan_json(plan);
   fmt::print("{}", base::pretty_json(document));
 }
@@ -179,18 +217,23 @@ base::Result<int> quantize(const CommonOptions& common, const QuantizeOptions& o
   TRY(check_report_path(options));
   const Subject subject = TRY(open_subject(options));
   std::vector<Verdict> verdicts = TRY(quantize::judge_plan(subject.config_json, *subject.plan));
+  quantize::QuantizerOptions quantizer = quantizer_options(options, target);
+  const base::SystemClock clock;
+  const auto team = TRY(base::ThreadTeam::create(thread_count(common)));
   if (options.dry_run) {
-    print_dry_run(common, subject, verdicts);
+    std::optional<quantize::Outlook> outlook;
+    if (!options.destination.empty()) {
+      outlook = TRY(quantize::look_ahead(*subject.checkpoint, *subject.plan, options.source,
+                                         options.destination, quantizer, *team, clock));
+    }
+    print_dry_run(common, options, subject, verdicts, outlook);
     return all_meant_load(verdicts) ? 0 : 1;
   }
-  quantize::QuantizerOptions quantizer = quantizer_options(options, target);
   quantizer.begins = [&] {
     if (!common.json) fmt::print("{}\n", describe(*subject.plan));
     std::fflush(stdout);
     warn_of_loaders(verdicts);
   };
-  const base::SystemClock clock;
-  const auto team = TRY(base::ThreadTeam::create(thread_count(common)));
   std::optional<InterruptGuard> guard(std::in_place);
   const auto report =
       TRY(quantize::quantize(*subject.checkpoint, subject.config_json, *subject.plan,

@@ -149,9 +149,9 @@ base::Result<int> score(const CommonOptions& common, const ScoreOptions& options
       return files.append(sequence, logits);
     };
   }
-  const auto executor = TRY(engine::ModelExecutor::create(
+  const auto runner = TRY(engine::ModelRunner::create(
       model, *session->team, engine::score_capacity(request, model.config())));
-  const auto scores = TRY(engine::score(*executor, request, session->clock));
+  const auto scores = TRY(engine::score(*runner, request, session->clock));
   if (common.json) {
     print_json(scores, model, session->team->size());
   } else {

@@ -16,19 +16,7 @@ constexpr int64_t kStepTokens = 256;
 
 }  // namespace
 
-std::string_view name(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kStop:
-      return "stop";
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kAbort:
-      return "abort";
-  }
-  return "";
-}
-
-ExecutorCapacity generation_capacity(int64_t context, const model::ModelConfig& config) {
+RunnerCapacity generation_capacity(int64_t context, const model::ModelConfig& config) {
   context = std::clamp<int64_t>(context, 1, config.max_position_embeddings);
   return {.step_tokens = std::min(kStepTokens, context),
           .logit_rows = 1,
@@ -37,11 +25,11 @@ ExecutorCapacity generation_capacity(int64_t context, const model::ModelConfig& 
           .num_slots = 1};
 }
 
-ExecutorCapacity generation_capacity(const GenerationRequest& request,
-                                     const model::ModelConfig& config) {
+RunnerCapacity generation_capacity(const GenerationRequest& request,
+                                   const model::ModelConfig& config) {
   const auto prompt_tokens = static_cast<int64_t>(request.prompt.size());
   // The last token is only drawn, never computed.
-  ExecutorCapacity capacity = generation_capacity(prompt_tokens + request.max_tokens - 1, config);
+  RunnerCapacity capacity = generation_capacity(prompt_tokens + request.max_tokens - 1, config);
   capacity.step_tokens = std::min(kStepTokens, prompt_tokens);
   return capacity;
 }
@@ -49,7 +37,7 @@ ExecutorCapacity generation_capacity(const GenerationRequest& request,
 // The tokens after the computed ones, as many as a step takes.
 scheduler::Batch Generator::next_batch(const std::vector<int32_t>& known) const {
   const size_t computed = computed_.size();
-  const auto step_tokens = static_cast<size_t>(executor_.capacity().step_tokens);
+  const auto step_tokens = static_cast<size_t>(runner_.capacity().step_tokens);
   const size_t count = std::min(step_tokens, known.size() - computed);
   scheduler::Batch batch;
   scheduler::Batch::Sequence& sequence = batch.sequences.emplace_back();
@@ -58,7 +46,7 @@ scheduler::Batch Generator::next_batch(const std::vector<int32_t>& known) const 
   sequence.tokens.assign(begin, begin + static_cast<ptrdiff_t>(count));
   if (computed == 0) {
     batch.released_slots = {0};
-    sequence.new_pages.resize(static_cast<size_t>(executor_.capacity().num_pages));
+    sequence.new_pages.resize(static_cast<size_t>(runner_.capacity().num_pages));
     std::iota(sequence.new_pages.begin(), sequence.new_pages.end(), 0);
   }
   if (computed + count == known.size()) sequence.logit_rows = {static_cast<int32_t>(count) - 1};
@@ -78,8 +66,8 @@ std::span<const float> Generator::drawable(std::span<const float> logits,
 base::Result<Generation> Generator::generate(const GenerationRequest& request,
                                              const GenerationHooks& hooks) {
   CHECK(!request.prompt.empty());
-  const auto& eos = executor_.config().eos_token_ids;
-  const auto context = static_cast<size_t>(executor_.capacity().context);
+  const auto& eos = runner_.config().eos_token_ids;
+  const auto context = static_cast<size_t>(runner_.capacity().context);
   Generation result;
   if (request.max_tokens == 0) return result;
   std::vector<int32_t> known = request.prompt;
@@ -92,12 +80,12 @@ base::Result<Generation> Generator::generate(const GenerationRequest& request,
   base::Instant first_token = start;
   while (true) {
     if (hooks.wants_more && !hooks.wants_more()) {
-      result.finish_reason = FinishReason::kAbort;
+      result.finish_reason = FinishReason::kCancelled;
       return result;
     }
     if (hooks.on_prompt && result.token_ids.empty()) hooks.on_prompt(computed_.size());
     const scheduler::Batch batch = next_batch(known);
-    std::span<const float> logits = executor_.forward(batch);
+    std::span<const float> logits = runner_.forward(batch);
     const std::vector<int32_t>& tokens = batch.sequences.front().tokens;
     computed_.insert(computed_.end(), tokens.begin(), tokens.end());
     if (logits.empty()) continue;

@@ -3,22 +3,19 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "engine/model_executor.h"
+#include "engine/model_runner.h"
 #include "engine/sampler.h"
+#include "scheduler/request.h"
 
 namespace ingot::engine {
 
-enum class FinishReason : uint8_t {
-  kStop,    // an end-of-sequence id, which is not part of the output
-  kLength,  // max_tokens, or the last position of the model or of the cache
-  kAbort,   // the caller did not want more
-};
-std::string_view name(FinishReason reason);
+// kStop: an end-of-sequence id, which is not part of the output. kLength: max_tokens, or the last
+// position of the model or of the cache. kCancelled: the caller did not want more.
+using scheduler::FinishReason;
 
 struct GenerationRequest {
   std::vector<int32_t> prompt;
@@ -44,16 +41,15 @@ struct Generation {
   base::Duration decode{};       // from there to the last one
 };
 
-// Continues prompts, one after another, alone on an executor. What a prompt has in common with the
+// Continues prompts, one after another, alone on a runner. What a prompt has in common with the
 // tokens of the last one, output included, is not computed again.
 class Generator {
  public:
   // Both must outlive it.
-  Generator(ModelExecutor& executor, const base::Clock& clock)
-      : executor_(executor), clock_(clock) {}
+  Generator(ModelRunner& runner, const base::Clock& clock) : runner_(runner), clock_(clock) {}
 
   // Errors: logits that are not finite, and the hook's.
-  // REQUIRES: check_sequences passed for the prompt, it fits the executor's context, and the model
+  // REQUIRES: check_sequences passed for the prompt, it fits the runner's context, and the model
   // runs without its MTP layer.
   base::Result<Generation> generate(const GenerationRequest& request,
                                     const GenerationHooks& hooks = {});
@@ -62,16 +58,16 @@ class Generator {
   scheduler::Batch next_batch(const std::vector<int32_t>& known) const;
   std::span<const float> drawable(std::span<const float> logits, const GenerationRequest& request);
 
-  ModelExecutor& executor_;
+  ModelRunner& runner_;
   const base::Clock& clock_;
   std::vector<int32_t> computed_;  // tokens whose rows are in the cache
   std::vector<float> logits_;      // with those of ids that may not be drawn taken out
 };
 
 // One slot with cache for the prompt and max_tokens, cut at the model's positions.
-ExecutorCapacity generation_capacity(const GenerationRequest& request,
-                                     const model::ModelConfig& config);
+RunnerCapacity generation_capacity(const GenerationRequest& request,
+                                   const model::ModelConfig& config);
 // One slot with cache for `context` tokens, cut at the model's positions.
-ExecutorCapacity generation_capacity(int64_t context, const model::ModelConfig& config);
+RunnerCapacity generation_capacity(int64_t context, const model::ModelConfig& config);
 
 }  // namespace ingot::engine

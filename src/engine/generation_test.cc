@@ -18,16 +18,16 @@ std::vector<int32_t> some_ids(int32_t count) {
 }
 
 Generation generate_with(TestModel& model, const GenerationRequest& request) {
-  const auto executor = model.executor(generation_capacity(request, model.loaded->config()));
-  return Generator(*executor, model.clock).generate(request).value();
+  const auto runner = model.runner(generation_capacity(request, model.loaded->config()));
+  return Generator(*runner, model.clock).generate(request).value();
 }
 
 std::vector<SequenceScore> score_with(TestModel& model,
                                       const std::vector<std::vector<int32_t>>& sequences,
                                       const LogitSink& sink = {}) {
   const ScoreRequest request{.sequences = sequences, .sink = sink};
-  const auto executor = model.executor(score_capacity(request, model.loaded->config()));
-  return score(*executor, request, model.clock).value();
+  const auto runner = model.runner(score_capacity(request, model.loaded->config()));
+  return score(*runner, request, model.clock).value();
 }
 
 TEST(Generation, GreedyContinuesAsScoreSays) {
@@ -71,8 +71,8 @@ TEST(Generation, NoTokensAskedNoneGiven) {
 // A conversation: each prompt begins with some of what came before.
 TEST(Generation, WhatIsInTheCacheIsNotComputedAgain) {
   TestModel model(2);
-  const auto executor = model.executor(generation_capacity(48, model.loaded->config()));
-  Generator generator(*executor, model.clock);
+  const auto runner = model.runner(generation_capacity(48, model.loaded->config()));
+  Generator generator(*runner, model.clock);
   GenerationRequest request{.prompt = some_ids(9), .max_tokens = 5, .sampling = {}};
   const Generation first = generator.generate(request).value();
   EXPECT_EQ(first.num_cached_tokens, 0u);
@@ -97,7 +97,7 @@ TEST(Generation, WhatIsInTheCacheIsNotComputedAgain) {
 TEST(Generation, TokensArriveOneByOneUntilNobodyWantsThem) {
   TestModel model(1);
   const GenerationRequest request{.prompt = some_ids(9), .max_tokens = 20, .sampling = {}};
-  const auto executor = model.executor(generation_capacity(request, model.loaded->config()));
+  const auto runner = model.runner(generation_capacity(request, model.loaded->config()));
   std::vector<int32_t> seen;
   const GenerationHooks hooks{.on_token =
                                   [&](int32_t token) {
@@ -105,9 +105,9 @@ TEST(Generation, TokensArriveOneByOneUntilNobodyWantsThem) {
                                     return base::Status{};
                                   },
                               .wants_more = [&] { return seen.size() < 3; }};
-  Generator generator(*executor, model.clock);
+  Generator generator(*runner, model.clock);
   const Generation aborted = generator.generate(request, hooks).value();
-  EXPECT_EQ(aborted.finish_reason, FinishReason::kAbort);
+  EXPECT_EQ(aborted.finish_reason, FinishReason::kCancelled);
   EXPECT_EQ(aborted.token_ids, seen);
   EXPECT_EQ(seen.size(), 3u);
   const Generation whole = generate_with(model, request);
@@ -171,8 +171,8 @@ TEST(Score, AFailingSinkEndsIt) {
                              .sink = [](size_t, std::span<const float>) -> base::Status {
                                return base::error("disk full");
                              }};
-  const auto executor = model.executor(score_capacity(request, model.loaded->config()));
-  const auto scores = score(*executor, request, model.clock);
+  const auto runner = model.runner(score_capacity(request, model.loaded->config()));
+  const auto scores = score(*runner, request, model.clock);
   ASSERT_FALSE(scores.has_value());
   EXPECT_EQ(scores.error().message, "disk full");
 }
@@ -195,7 +195,7 @@ TEST(Score, RefusesWhatTheModelCannotTake) {
 }
 
 // A slot that was released starts empty again, whatever its pages held.
-TEST(ModelExecutor, ReleasedSlotsAreReusedCleanly) {
+TEST(ModelRunner, ReleasedSlotsAreReusedCleanly) {
   TestModel model(3);
   const std::vector<int32_t> first = some_ids(30);
   const std::vector<int32_t> second(20, 7);
@@ -212,19 +212,19 @@ TEST(ModelExecutor, ReleasedSlotsAreReusedCleanly) {
                                .logit_rows = {static_cast<int32_t>(ids.size()) - 1}});
     return batch;
   };
-  const ExecutorCapacity capacity{
+  const RunnerCapacity capacity{
       .step_tokens = 30, .logit_rows = 1, .context = 48, .num_pages = 3, .num_slots = 1};
-  const auto executor = model.executor(capacity);
-  const auto fresh = last_logits(executor->forward(batch_of(second, {0, 1})));
-  executor->forward(batch_of(first, {1, 2}));
-  EXPECT_EQ(last_logits(executor->forward(batch_of(second, {2, 1}))), fresh);
+  const auto runner = model.runner(capacity);
+  const auto fresh = last_logits(runner->forward(batch_of(second, {0, 1})));
+  runner->forward(batch_of(first, {1, 2}));
+  EXPECT_EQ(last_logits(runner->forward(batch_of(second, {2, 1}))), fresh);
 }
 
 // Rows that drafts wrote are written again before anything reads them.
-TEST(ModelExecutor, DraftingChangesNothingAfterIt) {
+TEST(ModelRunner, DraftingChangesNothingAfterIt) {
   TestModel model(2, model::MtpChoice::kLoad);
   const std::vector<int32_t> ids = some_ids(30);
-  const ExecutorCapacity capacity{
+  const RunnerCapacity capacity{
       .step_tokens = 30, .logit_rows = 30, .context = 48, .num_pages = 3, .num_slots = 1};
   const auto batch_of = [&](size_t first, size_t count) {
     scheduler::Batch batch;
@@ -237,17 +237,17 @@ TEST(ModelExecutor, DraftingChangesNothingAfterIt) {
     return batch;
   };
   const auto run = [&](bool drafts) {
-    const auto executor = model.executor(capacity);
+    const auto runner = model.runner(capacity);
     std::vector<float> last;
     std::vector<std::vector<int32_t>> guessed;
     for (const auto& [first, count] : {std::pair<size_t, size_t>{0, 12}, {12, 1}, {13, 17}}) {
-      const auto logits = executor->forward(batch_of(first, count));
+      const auto logits = runner->forward(batch_of(first, count));
       last.assign(logits.begin(), logits.end());
-      const DraftStart wrong{.slot = 0, .token = 63};
-      if (drafts && first < 13) guessed.push_back(executor->draft({&wrong, 1}, 5).value().front());
+      const DraftStart wrong{.slot = 0, .token = 63, .count = 5};
+      if (drafts && first < 13) guessed.push_back(runner->draft({&wrong, 1}).front().value());
     }
-    const DraftStart start{.slot = 0, .token = argmax(last)};
-    guessed = {executor->draft({&start, 1}, 4).value().front()};
+    const DraftStart start{.slot = 0, .token = argmax(last), .count = 4};
+    guessed = {runner->draft({&start, 1}).front().value()};
     return std::pair(last, guessed);
   };
   EXPECT_TRUE(run(true) == run(false));

@@ -1,171 +1,86 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
-#include <string>
+#include <unordered_map>
 #include <vector>
 
-#include "base/clock.h"
-#include "base/provenance.h"
 #include "base/result.h"
-#include "base/thread_team.h"
-#include "kernels/target.h"
-#include "model/kv_cache.h"
-#include "model/load_plan.h"
-#include "model/transformer.h"
-#include "model/weights.h"
-#include "model/workspace.h"
-#include "scheduler/batch.h"
+#include "engine/model_runner.h"
+#include "engine/sampler.h"
+#include "engine/sampling_params.h"
+#include "engine/token_history.h"
+#include "engine/token_logprobs.h"
+#include "engine/token_mask.h"
+#include "scheduler/executor.h"
 
 namespace ingot::engine {
 
-// How the numbers are held and multiplied; the same in every command that runs a model.
-struct NumericOptions {
-  model::ActivationChoice activations = model::ActivationChoice::kAuto;
-  enum class KvType : uint8_t { kAuto, kF32, kBF16, kFp8 } kv_type = KvType::kAuto;
+// What drawing a request's tokens takes, beside what its batches say.
+struct DrawingOptions {
+  SamplingParams sampling = {};
+  int32_t min_tokens = 0;                    // before as many,
+  std::vector<int32_t> stop_token_ids = {};  // these cannot be drawn
+  bool wants_prompt_logprobs = false;        // with sampling.num_top_logprobs
 };
 
-struct ExecutorOptions {
-  NumericOptions numeric;
-  kernels::Target target = kernels::Target::kReference;
-  model::Rank rank;
-  model::MtpChoice mtp = model::MtpChoice::kLeaveOut;
+// What a step told beside its tokens, for a sequence of the batch.
+struct StepLogprobs {
+  std::vector<TokenLogprobs> drawn = {};   // of each drawn token
+  std::vector<TokenLogprobs> prompt = {};  // of the prompt's tokens that follow the step's rows
 };
 
-// The cache's type: with kAuto f32 for f32 weights and bf16 for all others.
-kernels::CacheType choose_cache_type(NumericOptions::KvType choice, const model::Weights& weights);
-
-// Which kernels and types a model would run with, found from shapes alone, so that nothing is read
-// for a model that cannot run. Errors: a use without a kernel.
-base::Result<model::TransformerOptions> choose_kernels(const model::ModelConfig& config,
-                                                       const model::LoadPlan& plan,
-                                                       const ExecutorOptions& options);
-
-// A model directory that was opened, planned and loaded: config, weights in memory, and the model
-// put together from them. Immutable.
-class LoadedModel {
+// The scheduler's executor: runs its batches on a model, drafts, verifies and draws.
+//
+// A draft is accepted when it equals the token that would be drawn in its place, by the same
+// logits, history and random number. So a request's tokens are the same whatever is drafted, and
+// with whom it runs. What goes wrong with one sequence (logits that are not finite, a mask that
+// allows nothing) is that sequence's error. One thread uses it, that of its runner.
+class ModelExecutor final : public scheduler::Executor {
  public:
-  // Errors: everything that keeps the model from being loaded right, in one line.
-  static base::Result<std::unique_ptr<LoadedModel>> load(const std::filesystem::path& directory,
-                                                         const ExecutorOptions& options,
-                                                         base::ThreadTeam& team,
-                                                         const base::Clock& clock);
+  // `runner` must outlive it. Ids outside of `drawable` are never drawn: padding of the vocabulary.
+  ModelExecutor(ModelRunner& runner, TokenMask drawable);
 
-  const model::ModelConfig& config() const { return config_; }
-  const model::Transformer& transformer() const { return *transformer_; }
-  const std::string& hash() const { return hash_; }
-  kernels::CacheType cache_type() const { return cache_type_; }
-  // In what arithmetic it runs, for provenance: nothing in it is "auto".
-  base::Arithmetic arithmetic() const;
-  // What is worth saying at start, a line each: also where config and file disagree.
-  const std::vector<std::string>& notes() const { return notes_; }
+  // Before the request's first batch. REQUIRES: check(options.sampling) passed, ids are in the
+  // vocabulary.
+  void add(scheduler::RequestId id, std::span<const int32_t> prompt, DrawingOptions options);
+  // After its report.
+  void remove(scheduler::RequestId id);
+
+  const scheduler::StepResult& execute(const scheduler::Batch& batch) override;
+
+  // Of the last step, in the batch's order; empty where nobody asked. Tells of every drawn token,
+  // also of those after a stop token, which the scheduler drops.
+  std::span<const StepLogprobs> logprobs() const { return logprobs_; }
 
  private:
-  LoadedModel() = default;
-
-  model::ModelConfig config_;
-  std::unique_ptr<model::Weights> weights_;
-  std::unique_ptr<model::Transformer> transformer_;
-  kernels::CacheType cache_type_ = kernels::CacheType::kF32;
-  kernels::Target target_ = kernels::Target::kReference;
-  std::string hash_;
-  std::vector<std::string> notes_;
-};
-
-// The largest step, and how much cache and how many sequences there are.
-struct ExecutorCapacity {
-  int64_t step_tokens = 0;  // rows of one step
-  int64_t logit_rows = 0;   // of them with logits
-  int64_t context = 0;      // positions of one sequence
-  int64_t num_pages = 0;
-  int32_t num_slots = 0;
-};
-
-// Where a chain of drafts starts: a slot whose tokens are computed, and the token that follows
-// them.
-struct DraftStart {
-  int32_t slot = 0;
-  int32_t token = 0;
-};
-
-// Runs batches on a model: keeps the paged cache, the page table of every slot and the workspace.
-// When the model has its MTP layer, that layer's rows are written for every token as well, and each
-// slot keeps the hidden state of its last token. One thread uses it; it is member 0 of the team.
-class ModelExecutor {
- public:
-  // `model` and `team` must outlive it. Errors: not enough memory.
-  static base::Result<std::unique_ptr<ModelExecutor>> create(const LoadedModel& model,
-                                                             base::ThreadTeam& team,
-                                                             const ExecutorCapacity& capacity);
-
-  // Computes a step and returns logits [wanted rows in batch order, vocab_size], valid until the
-  // next call. REQUIRES: token ids are below vocab_size; slots, pages and sizes are within the
-  // capacity; each sequence's pages cover its positions; positions continue what is in the cache.
-  std::span<const float> forward(const scheduler::Batch& batch,
-                                 const model::ForwardObserver* observer = nullptr);
-
-  // Drafts `count` tokens after each start, greedily: the MTP layer's rows at the slots that
-  // follow, each from the state and token of the one before. With index_share_for_mtp_iteration all
-  // of a chain's rows attend to what its first row selected. Returns the drafts in the order of
-  // starts. Errors: draft logits that are not finite.
-  // REQUIRES: the model has its MTP layer; at most logit_rows starts; pages and context cover
-  // `count` more slots than the tokens that a start's slot holds.
-  base::Result<std::vector<std::vector<int32_t>>> draft(
-      std::span<const DraftStart> starts, int32_t count,
-      const model::ForwardObserver* observer = nullptr);
-
-  const model::ModelConfig& config() const { return model_.config(); }
-  const ExecutorCapacity& capacity() const { return capacity_; }
-
- private:
-  // Rows of a step in the form that the model takes; kept to avoid allocating in a step.
-  struct Rows {
-    std::vector<int32_t> tokens;
-    std::vector<int32_t> positions;
-    std::vector<const int32_t*> page_tables;
-    std::vector<uint8_t> writes;
-    std::vector<int32_t> logit_rows;
-    std::vector<int32_t> hidden_rows;  // of the MTP layer's rows: into hidden_
-    std::vector<int32_t> key_counts;   // of drafts that share a selection
-
-    void clear();
-    kernels::BatchRows view() const;
+  // A request's state that outlives its steps, preemptions included.
+  struct Drawing {
+    DrawingOptions options;
+    std::vector<int32_t> prompt;  // where its logprobs are wanted
+    TokenHistory history;
+    std::optional<TokenMask> mask;  // while min_tokens is not reached
+    int32_t num_drawn = 0;
   };
 
-  // One sequence's part in the hidden states that outlive the step.
-  struct LastRow {
-    int32_t slot;
-    int32_t row;  // in the step
-  };
+  base::Status draw_sequence(const scheduler::Batch::Sequence& sequence,
+                             const ComputedStep::Sequence& computed, Drawing& drawing,
+                             size_t index);
+  base::Status tell_prompt_logprobs(const scheduler::Batch::Sequence& sequence,
+                                    const ComputedStep::Sequence& computed, const Drawing& drawing,
+                                    StepLogprobs& told);
+  base::Result<DrawnToken> draw_next(std::span<const float> logits, Drawing& drawing);
+  std::span<const float> logit_row(int64_t row) const;
 
-  ModelExecutor(const LoadedModel& model, base::ThreadTeam& team, const ExecutorCapacity& capacity)
-      : model_(model), team_(team), capacity_(capacity) {}
-  bool has_mtp() const { return model_.transformer().has_mtp(); }
-  float* hidden_row(int32_t row) {
-    return hidden_.data() + static_cast<int64_t>(row) * config().hidden_size;
-  }
-  void flatten(const scheduler::Batch& batch);
-  void append_sequence(const scheduler::Batch::Sequence& sequence);
-  void append_mtp_row(const scheduler::Batch::Sequence& sequence, int32_t index, int32_t first_row);
-  void keep_last_rows();
-  void append_draft_row(const DraftStart& start, int32_t token, int32_t step, bool shares);
-
-  const LoadedModel& model_;
-  base::ThreadTeam& team_;
-  const ExecutorCapacity capacity_;
-  std::unique_ptr<model::KvCache> cache_;
-  std::unique_ptr<model::Workspace> workspace_;
-  std::vector<std::vector<int32_t>> page_tables_;  // by slot
-  std::vector<int32_t> num_computed_;              // by slot: positions that are in the cache
-
-  Rows rows_;      // of the main layers
-  Rows mtp_rows_;  // of the MTP layer
-  // States after the final norm, [num_slots + step_tokens, hidden_size]: first every slot's last
-  // one, then the step's. Empty without the MTP layer.
-  std::vector<float> hidden_;
-  std::vector<LastRow> last_rows_;
+  ModelRunner& runner_;
+  const TokenMask drawable_;
+  DrawScratch scratch_;
+  std::unordered_map<scheduler::RequestId, Drawing> drawings_;
+  std::span<const float> logits_;  // of the step
+  scheduler::StepResult result_;
+  std::vector<StepLogprobs> logprobs_;
 };
 
 }  // namespace ingot::engine

@@ -245,6 +245,13 @@ base::Result<Distribution> distribution(std::span<const float> logits, const Sam
   return Distribution{.tokens = scratch.kept, .weight = weight};
 }
 
+Logprobs logprobs_of(std::span<const float> logits, int32_t id, int32_t num_top,
+                     DrawScratch& scratch) {
+  const double normalizer = log_sum_exp(logits);
+  return {.logprob = logits[static_cast<size_t>(id)] - normalizer,
+          .top = top_logprobs(logits, static_cast<size_t>(num_top), normalizer, scratch)};
+}
+
 base::Result<DrawnToken> draw(std::span<const float> logits, const SamplingParams& params,
                               const TokenHistory& history, int64_t output_position,
                               std::span<const uint32_t> allowed, DrawScratch& scratch) {
@@ -263,10 +270,9 @@ base::Result<DrawnToken> draw(std::span<const float> logits, const SamplingParam
     drawn.id = std::ranges::min_element(drawn_from.tokens, ranks_before)->id;
   }
   if (params.num_top_logprobs) {
-    const double normalizer = log_sum_exp(logits);
-    drawn.logprob = logits[static_cast<size_t>(drawn.id)] - normalizer;
-    drawn.top_logprobs =
-        top_logprobs(logits, static_cast<size_t>(*params.num_top_logprobs), normalizer, scratch);
+    const Logprobs logprobs = logprobs_of(logits, drawn.id, *params.num_top_logprobs, scratch);
+    drawn.logprob = logprobs.logprob;
+    drawn.top_logprobs = logprobs.top;
   }
   return drawn;
 }

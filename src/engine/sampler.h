@@ -59,6 +59,15 @@ base::Result<Distribution> distribution(std::span<const float> logits, const Sam
                                         const TokenHistory& history,
                                         std::span<const uint32_t> allowed, DrawScratch& scratch);
 
+// Of the model's distribution: temperature 1 and nothing of SamplingParams.
+struct Logprobs {
+  double logprob = 0;                      // of the token asked for
+  std::span<const TokenLogprob> top = {};  // by rank; in the scratch, until it is used again
+};
+// REQUIRES: logits.size() is at most the scratch's vocab_size, and more than `id`.
+Logprobs logprobs_of(std::span<const float> logits, int32_t id, int32_t num_top,
+                     DrawScratch& scratch);
+
 struct DrawnToken {
   int32_t id = 0;
   std::optional<double> logprob;               // where num_top_logprobs is given

@@ -77,7 +77,7 @@ std::optional<double> SequenceScore::nll() const {
   return nll_sum / static_cast<double>(num_tokens - 1);
 }
 
-ExecutorCapacity score_capacity(const ScoreRequest& request, const model::ModelConfig& config) {
+RunnerCapacity score_capacity(const ScoreRequest& request, const model::ModelConfig& config) {
   size_t longest = 1;
   for (const auto& ids : request.sequences) longest = std::max(longest, ids.size());
   const auto tokens = static_cast<int64_t>(longest);
@@ -112,32 +112,33 @@ scheduler::Batch score_batch(std::span<const int32_t> ids, size_t first, size_t 
 
 }  // namespace
 
-base::Result<std::vector<SequenceScore>> score(ModelExecutor& executor, const ScoreRequest& request,
+base::Result<std::vector<SequenceScore>> score(ModelRunner& runner, const ScoreRequest& request,
                                                const base::Clock& clock) {
-  const auto vocabulary = static_cast<size_t>(executor.config().vocab_size);
-  const auto step_tokens = static_cast<size_t>(executor.capacity().step_tokens);
+  const auto vocabulary = static_cast<size_t>(runner.config().vocab_size);
+  const auto step_tokens = static_cast<size_t>(runner.capacity().step_tokens);
   uint64_t total_tokens = 0;
   for (const auto& ids : request.sequences) total_tokens += ids.size();
   base::Progress progress("scoring", total_tokens, base::Progress::Unit::kTokens, clock);
   uint64_t done_tokens = 0;
   std::vector<SequenceScore> scores;
-  std::vector<int32_t> pages(static_cast<size_t>(executor.capacity().num_pages));
+  std::vector<int32_t> pages(static_cast<size_t>(runner.capacity().num_pages));
   std::iota(pages.begin(), pages.end(), 0);
   for (size_t s = 0; s < request.sequences.size(); ++s) {
     const std::vector<int32_t>& ids = request.sequences[s];
     SequenceScore score{.num_tokens = static_cast<int64_t>(ids.size())};
     for (size_t first = 0; first < ids.size(); first += step_tokens) {
       const size_t count = std::min(step_tokens, ids.size() - first);
-      const std::span<const float> logits = executor.forward(score_batch(ids, first, count, pages));
+      const std::span<const float> logits = runner.forward(score_batch(ids, first, count, pages));
       TRY(add_rows(ids, first, logits, vocabulary, score));
       if (request.sink) TRY(request.sink(s, logits));
       done_tokens += count;
       progress.update(done_tokens);
     }
     if (request.draft_tokens > 0) {
-      const DraftStart start{.slot = 0, .token = score.next_tokens.front().id};
-      score.draft = TRY(executor.draft({&start, 1}, request.draft_tokens))
-      .front();
+      const DraftStart start{
+          .slot = 0, .token = score.next_tokens.front().id, .count = request.draft_tokens};
+      auto chains = runner.draft({&start, 1});
+      score.draft = TRY(std::move(chains.front()));
     }
     scores.push_back(std::move(score));
   }

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "engine/model_executor.h"
+#include "engine/model_runner.h"
 
 namespace ingot::engine {
 
@@ -49,13 +49,13 @@ struct ScoreRequest {
   LogitSink sink = {};       // may be empty
 };
 
-// Scores every sequence, one after another, in steps of the executor's size.
+// Scores every sequence, one after another, in steps of the runner's size.
 // Errors: the sink's, and logits that are not finite.
 // REQUIRES: check_sequences passed, and the capacity is score_capacity's.
-base::Result<std::vector<SequenceScore>> score(ModelExecutor& executor, const ScoreRequest& request,
+base::Result<std::vector<SequenceScore>> score(ModelRunner& runner, const ScoreRequest& request,
                                                const base::Clock& clock);
 
 // A capacity that scores these sequences: one slot, cache for the longest and its drafts.
-ExecutorCapacity score_capacity(const ScoreRequest& request, const model::ModelConfig& config);
+RunnerCapacity score_capacity(const ScoreRequest& request, const model::ModelConfig& config);
 
 }  // namespace ingot::engine

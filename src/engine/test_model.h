@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/thread_team.h"
-#include "engine/model_executor.h"
+#include "engine/model_runner.h"
 #include "model/named_configs.h"
 #include "model/synthetic_checkpoint.h"
 
@@ -37,8 +37,8 @@ class TestModel {
   }
   ~TestModel() { std::filesystem::remove_all(directory_); }
 
-  std::unique_ptr<ModelExecutor> executor(const ExecutorCapacity& capacity) {
-    return ModelExecutor::create(*loaded, team, capacity).value();
+  std::unique_ptr<ModelRunner> runner(const RunnerCapacity& capacity) {
+    return ModelRunner::create(*loaded, team, capacity).value();
   }
 
   base::SystemClock clock;

@@ -2,7 +2,9 @@
 
 #include <immintrin.h>
 
+#include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "base/check.h"
 #include "kernels/lanes_avx2.h"
@@ -10,11 +12,14 @@
 namespace ingot::kernels {
 namespace {
 
-// About 110 instructions a block of 32 values for rounding and sums, 50 for its scale, its totals
-// and packing. Products and sums stay separate instructions, as in the reference.
+// About 120 instructions a block of 32 values for rounding, sums and packing, 40 for the rest. What
+// has one value a block, its largest magnitude, its scale and its sums, is found for eight blocks
+// at once: the way from a block's values through its scale back to its values is long, and so eight
+// of them overlap. Products and sums stay separate instructions, as in the reference.
 
 constexpr int64_t kBlockValues = 32;
 constexpr int kVectors = 4;  // of eight values a block
+constexpr int64_t kBatchBlocks = 8;
 constexpr int kExponentMax = 254;
 
 inline uint32_t max_lane(__m256i v) {
@@ -37,102 +42,120 @@ inline int64_t add_lanes(__m256i v) {
   return sum;
 }
 
-// {sum of a, sum of b}: lanes l and l + 4, then l and l + 2, then the last two.
-inline __m128d add_lanes(__m256 a, __m256 b) {
-  const __m128 a4 = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-  const __m128 b4 = _mm_add_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
-  const __m128 both = _mm_add_ps(_mm_shuffle_ps(a4, b4, 0x44), _mm_shuffle_ps(a4, b4, 0xEE));
-  return _mm_cvtps_pd(
-      _mm_add_ps(_mm_shuffle_ps(both, both, 0x88), _mm_shuffle_ps(both, both, 0xDD)));
+// Lanes l and l + 4, then l and l + 2, then the last two.
+inline float add_lanes(__m256 v) {
+  const __m128 fours = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  const __m128 twos = _mm_add_ps(fours, _mm_movehl_ps(fours, fours));
+  return _mm_cvtss_f32(_mm_add_ss(twos, _mm_movehdup_ps(twos)));
 }
 
-struct Block {
-  __m256 values[kVectors];
-  uint32_t magnitude_max_bits;
-};
+// The same of each of eight vectors.
+inline __m256 add_lanes(const __m256 (&v)[kBatchBlocks]) {
+  __m256 fours[4];  // of v[i] in the low half, of v[i + 4] in the high one
+  for (int i = 0; i < 4; ++i) {
+    fours[i] = _mm256_add_ps(_mm256_permute2f128_ps(v[i], v[i + 4], 0x20),
+                             _mm256_permute2f128_ps(v[i], v[i + 4], 0x31));
+  }
+  __m256 twos[2];
+  for (int i = 0; i < 2; ++i) {
+    twos[i] = _mm256_add_ps(_mm256_shuffle_ps(fours[2 * i], fours[2 * i + 1], 0x44),
+                            _mm256_shuffle_ps(fours[2 * i], fours[2 * i + 1], 0xEE));
+  }
+  return _mm256_add_ps(_mm256_shuffle_ps(twos[0], twos[1], 0x88),
+                       _mm256_shuffle_ps(twos[0], twos[1], 0xDD));
+}
 
+// The largest lane of each of eight vectors, of values that are not negative.
+inline __m256i max_lanes(const __m256i (&v)[kBatchBlocks]) {
+  __m256i fours[4];
+  for (int i = 0; i < 4; ++i) {
+    fours[i] = _mm256_max_epi32(_mm256_permute2x128_si256(v[i], v[i + 4], 0x20),
+                                _mm256_permute2x128_si256(v[i], v[i + 4], 0x31));
+  }
+  __m256i twos[2];
+  for (int i = 0; i < 2; ++i) {
+    twos[i] = _mm256_max_epi32(_mm256_unpacklo_epi32(fours[2 * i], fours[2 * i + 1]),
+                               _mm256_unpackhi_epi32(fours[2 * i], fours[2 * i + 1]));
+  }
+  return _mm256_max_epi32(_mm256_unpacklo_epi64(twos[0], twos[1]),
+                          _mm256_unpackhi_epi64(twos[0], twos[1]));
+}
+
+// Lanes whose largest is a block's largest magnitude, as bits.
 template <typename T>
-inline Block load_block(const typename T::Element* source) {
-  Block block;
+inline __m256i magnitude_bits(const typename T::Element* source) {
+  if constexpr (std::is_same_v<T, BF16Lanes>) {
+    // As stored they have the same order, and twice as many fit.
+    const __m256i* values = reinterpret_cast<const __m256i*>(source);
+    const __m256i magnitude = _mm256_set1_epi16(0x7FFF);
+    const __m256i max =
+        _mm256_max_epu16(_mm256_and_si256(_mm256_loadu_si256(values), magnitude),
+                         _mm256_and_si256(_mm256_loadu_si256(values + 1), magnitude));
+    return _mm256_and_si256(_mm256_max_epu16(max, _mm256_slli_epi32(max, 16)),
+                            _mm256_set1_epi32(static_cast<int>(0xFFFF0000)));
+  }
   __m256i max = _mm256_setzero_si256();
   for (int i = 0; i < kVectors; ++i) {
-    block.values[i] = T::load(source + 8 * i);
-    max = _mm256_max_epi32(max, _mm256_castps_si256(magnitude_of(block.values[i])));
+    max = _mm256_max_epi32(max, _mm256_castps_si256(magnitude_of(T::load(source + 8 * i))));
   }
-  block.magnitude_max_bits = max_lane(max);
-  return block;
+  return max;
 }
 
-// What an exponent means: codes stand for multiples of 2^(exponent - 127).
-struct Scale {
-  explicit Scale(int exponent)
-      : value(power_of_two(exponent)),
-        inverse(power_of_two(kExponentMax - exponent)),
-        stored_over_used(_mm256_set1_ps(exponent == 0 ? 2 : 1)),
-        square(_mm_castsi128_pd(
-            _mm_set1_epi64x(static_cast<int64_t>(2 * exponent + 1023 - 254) << 52))) {}
-
-  static __m256 power_of_two(int byte) {
-    const int bits = byte == 0 ? 1 << 22 : byte << 23;  // 2^-127 is an f32 subnormal
-    return _mm256_castsi256_ps(_mm256_set1_epi32(bits));
-  }
-
-  __m256 value;
-  __m256 inverse;
-  __m256 stored_over_used;
-  __m128d square;
-};
-
-inline int even_exponent(uint32_t magnitude_bits) {
-  const int rounded = static_cast<int>((magnitude_bits + (1u << 21)) >> 23);
-  if (rounded >= 255) return kExponentMax;
-  return rounded < 2 ? 0 : rounded - 2;
+// 2^(byte - 127).
+inline __m256 power_of_two(__m256i byte) {
+  const __m256i subnormal = _mm256_set1_epi32(1 << 22);  // of byte 0
+  return _mm256_castsi256_ps(_mm256_max_epi32(_mm256_slli_epi32(byte, 23), subnormal));
 }
 
-// Magnitudes after rounding to e2m1; the low three bits of `codes` are their codes.
-struct Rounded {
-  __m256 values;
-  __m256i codes;
-};
+inline __m256 inverse_of(__m256i exponent) {
+  return power_of_two(_mm256_sub_epi32(_mm256_set1_epi32(kExponentMax), exponent));
+}
 
-// Codes are 0.5 apart below 2, 1 below 4, 2 above. Adding the power of two whose last bit is worth
-// that much rounds to nearest even, and leaves how often the step fits in the sum's last bits. Per
-// binade above the first the code is two more than that, which the exponent, one place above,
-// supplies; the 6 makes up for its bias.
-inline Rounded round_to_e2m1(__m256 scaled) {
+inline __m256i even_exponents(__m256i magnitude_bits) {
+  const __m256i rounded =
+      _mm256_srli_epi32(_mm256_add_epi32(magnitude_bits, _mm256_set1_epi32(1 << 21)), 23);
+  const __m256i beyond = _mm256_cmpgt_epi32(rounded, _mm256_set1_epi32(kExponentMax));  // -1 or 0
+  const __m256i exponent =
+      _mm256_sub_epi32(_mm256_sub_epi32(rounded, _mm256_set1_epi32(2)), beyond);
+  return _mm256_max_epi32(_mm256_min_epi32(exponent, _mm256_set1_epi32(kExponentMax)),
+                          _mm256_setzero_si256());
+}
+
+// Magnitudes rounded to e2m1. Its values are 0.5 apart below 2, 1 below 4, 2 above: adding the
+// power of two whose last bit is worth that much rounds to nearest even.
+inline __m256 round_to_e2m1(__m256 scaled) {
   const __m256 clamped = _mm256_min_ps(scaled, _mm256_set1_ps(6));
   const __m256i binade =
       _mm256_and_si256(_mm256_castps_si256(_mm256_max_ps(clamped, _mm256_set1_ps(1))),
                        _mm256_set1_epi32(0x7F800000));
-  const __m256 offset =
-      _mm256_castsi256_ps(_mm256_add_epi32(binade, _mm256_set1_epi32((22 << 23) + 6)));
-  const __m256 sum = _mm256_add_ps(clamped, offset);
-  const __m256i bits = _mm256_castps_si256(sum);
-  return {_mm256_sub_ps(sum, offset), _mm256_add_epi32(bits, _mm256_srli_epi32(bits, 22))};
-}
-
-inline __m256 error_of(const Rounded& rounded, __m256 scaled, const Scale& scale) {
-  return _mm256_sub_ps(_mm256_mul_ps(rounded.values, scale.stored_over_used), scaled);
+  const __m256 offset = _mm256_castsi256_ps(_mm256_add_epi32(binade, _mm256_set1_epi32(22 << 23)));
+  return _mm256_sub_ps(_mm256_add_ps(clamped, offset), offset);
 }
 
 // Sum of a block's squared errors under an exponent.
-inline double squared_error(const Block& block, int exponent) {
-  const Scale scale(exponent);
-  __m256 sum = _mm256_setzero_ps();
-  for (const __m256& value : block.values) {
-    const __m256 scaled = _mm256_mul_ps(magnitude_of(value), scale.inverse);
-    const __m256 error = error_of(round_to_e2m1(scaled), scaled, scale);
-    sum = _mm256_add_ps(sum, _mm256_mul_ps(error, error));
+template <typename T>
+inline double squared_error(const typename T::Element* source, int exponent) {
+  const __m256i exponents = _mm256_set1_epi32(exponent);
+  const __m256 inverse = inverse_of(exponents);
+  const __m256 stored_over_used = _mm256_set1_ps(exponent == 0 ? 2 : 1);
+  __m256 sums = _mm256_setzero_ps();
+  for (int i = 0; i < kVectors; ++i) {
+    const __m256 scaled = _mm256_mul_ps(magnitude_of(T::load(source + 8 * i)), inverse);
+    const __m256 error =
+        _mm256_sub_ps(_mm256_mul_ps(round_to_e2m1(scaled), stored_over_used), scaled);
+    sums = _mm256_add_ps(sums, _mm256_mul_ps(error, error));
   }
-  return _mm_cvtsd_f64(_mm_mul_pd(add_lanes(sum, sum), scale.square));
+  const double scale = _mm256_cvtss_f32(power_of_two(exponents));
+  return add_lanes(sums) * (scale * scale);
 }
 
-inline int best_exponent(const Block& block, int even) {
+template <typename T>
+inline int best_exponent(const typename T::Element* source, int even) {
   int best = even;
-  double least = squared_error(block, even);
+  double least = squared_error<T>(source, even);
   for (int exponent = even - 1; exponent <= even + 1; exponent += 2) {
     if (exponent < 0 || exponent > kExponentMax) continue;
-    const double error = squared_error(block, exponent);
+    const double error = squared_error<T>(source, exponent);
     if (error < least) {
       best = exponent;
       least = error;
@@ -146,18 +169,38 @@ struct Totals {
   __m128d sums = _mm_setzero_pd();  // of squares, and of squared errors
   __m256 error_max = _mm256_setzero_ps();
   __m256i clipped = _mm256_setzero_si256();  // negative counts, of one row
-  uint32_t magnitude_max_bits = 0;
+  __m256i magnitude_max_bits = _mm256_setzero_si256();
   uint64_t num_zero_blocks = 0;
   uint64_t* scale_bytes = nullptr;
 };
 
-// Four vectors of values 0..15, a value to 32 bits, as 16 bytes of two nibbles; 8, which is -0, as
-// 0.
-inline __m128i pack_codes(const __m256i (&codes)[kVectors]) {
-  __m256i bytes = _mm256_packus_epi16(_mm256_packus_epi32(codes[0], codes[1]),
-                                      _mm256_packus_epi32(codes[2], codes[3]));
-  bytes = _mm256_andnot_si256(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(8)), bytes);
-  const __m256i pairs = _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(0x1001));
+// What eight blocks have one of each.
+struct Batch {
+  alignas(32) int exponents[kBatchBlocks];
+  alignas(32) float scales[kBatchBlocks];
+  alignas(32) float inverses[kBatchBlocks];
+  __m256 squares[kBatchBlocks];  // lanes to be added
+  __m256 squared_errors[kBatchBlocks];
+};
+
+// A block's values, and what round_vector() made of them, as 16 bytes of two codes.
+inline __m128i pack_codes(const __m256 (&values)[kVectors], const __m256i (&rounded)[kVectors]) {
+  const __m256i below_half = _mm256_set1_epi16(251);  // 0.5 has 252, 1 has 254, 6 has 259
+  const auto in_16_bits = [&](int i) {
+    return _mm256_subs_epu16(_mm256_packs_epi32(rounded[i], rounded[i + 1]), below_half);
+  };
+  const __m256i magnitudes = _mm256_packs_epi16(in_16_bits(0), in_16_bits(2));
+  // Saturation keeps the sign, that of -0 included.
+  const auto bits = [&](int i) { return _mm256_castps_si256(values[i]); };
+  const __m256i signs = _mm256_packs_epi16(_mm256_packs_epi32(bits(0), bits(1)),
+                                           _mm256_packs_epi32(bits(2), bits(3)));
+  // Of 0, 0.5, nothing, 1, 1.5 and so on. There is no code for -0.
+  const __m128i positive = _mm_setr_epi8(0, 1, 0, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0);
+  const __m128i negative = _mm_setr_epi8(0, 9, 0, 10, 11, 12, 13, 14, 15, 0, 0, 0, 0, 0, 0, 0);
+  const __m256i codes = _mm256_blendv_epi8(
+      _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(positive), magnitudes),
+      _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(negative), magnitudes), signs);
+  const __m256i pairs = _mm256_maddubs_epi16(codes, _mm256_set1_epi16(0x1001));
   const __m128i packed =
       _mm_packus_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
   // The packing went half by half: bytes 0 and 1 are of values 0..3, bytes 8 and 9 of 4..7.
@@ -165,61 +208,127 @@ inline __m128i pack_codes(const __m256i (&codes)[kVectors]) {
                           _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
 }
 
-// Rounds a block, adds what that did to `totals` and the scale byte to `scale_byte`.
-inline __m128i encode_block(const Block& block, int exponent, Totals& totals, uint8_t& scale_byte) {
-  const Scale scale(exponent);
+// Lanes of a block's sums, in units of its scale.
+struct BlockSums {
   __m256 squares = _mm256_setzero_ps();
   __m256 squared_errors = _mm256_setzero_ps();
   __m256 error_max = _mm256_setzero_ps();
-  __m256i codes[kVectors];
-  for (int i = 0; i < kVectors; ++i) {
-    const __m256 scaled = _mm256_mul_ps(magnitude_of(block.values[i]), scale.inverse);
-    totals.clipped = _mm256_add_epi32(
-        totals.clipped, _mm256_castps_si256(_mm256_cmp_ps(scaled, _mm256_set1_ps(6), _CMP_GT_OQ)));
-    const Rounded rounded = round_to_e2m1(scaled);
-    const __m256 error = error_of(rounded, scaled, scale);
-    squares = _mm256_add_ps(squares, _mm256_mul_ps(scaled, scaled));
-    squared_errors = _mm256_add_ps(squared_errors, _mm256_mul_ps(error, error));
-    error_max = _mm256_max_ps(error_max, magnitude_of(error));
-    const __m256i signs = _mm256_srli_epi32(_mm256_castps_si256(block.values[i]), 28);
-    codes[i] = _mm256_or_si256(_mm256_and_si256(rounded.codes, _mm256_set1_epi32(7)),
-                               _mm256_and_si256(signs, _mm256_set1_epi32(8)));
-  }
-  totals.error_max = _mm256_max_ps(totals.error_max, _mm256_mul_ps(error_max, scale.value));
-  totals.sums =
-      _mm_add_pd(totals.sums, _mm_mul_pd(add_lanes(squares, squared_errors), scale.square));
-  totals.num_zero_blocks += block.magnitude_max_bits == 0;
-  if (block.magnitude_max_bits > totals.magnitude_max_bits) {
-    totals.magnitude_max_bits = block.magnitude_max_bits;
-  }
-  scale_byte = static_cast<uint8_t>(exponent == 0 ? 1 : exponent);
-  ++totals.scale_bytes[scale_byte];
-  return pack_codes(codes);
+};
+
+// The rounded magnitudes of eight values, of each the exponent and the first bit of the fraction.
+// kDoubles: the block's exponent is 0. Inlined by force, since a block fits the registers only
+// then.
+template <bool kDoubles>
+[[gnu::always_inline]] inline __m256i round_vector(__m256 values, __m256 inverse, BlockSums& sums,
+                                                   __m256i& clipped) {
+  const __m256 scaled = _mm256_mul_ps(magnitude_of(values), inverse);
+  const __m256 beyond = _mm256_cmp_ps(scaled, _mm256_set1_ps(6), _CMP_GT_OQ);
+  clipped = _mm256_add_epi32(clipped, _mm256_castps_si256(beyond));
+  const __m256 rounded = round_to_e2m1(scaled);
+  const __m256 decoded = kDoubles ? _mm256_add_ps(rounded, rounded) : rounded;
+  const __m256 error = _mm256_sub_ps(decoded, scaled);
+  sums.squares = _mm256_add_ps(sums.squares, _mm256_mul_ps(scaled, scaled));
+  sums.squared_errors = _mm256_add_ps(sums.squared_errors, _mm256_mul_ps(error, error));
+  sums.error_max = _mm256_max_ps(sums.error_max, magnitude_of(error));
+  return _mm256_srli_epi32(_mm256_castps_si256(rounded), 22);
 }
 
+// Rounds block `b` of a batch by its scale.
+template <typename T, bool kDoubles>
+[[gnu::always_inline]] inline __m128i encode_block(const typename T::Element* source, Batch& batch,
+                                                   int64_t b, Totals& totals) {
+  const __m256 inverse = _mm256_broadcast_ss(&batch.inverses[b]);
+  BlockSums sums;
+  __m256i clipped = totals.clipped;
+  const __m256 values[kVectors] = {T::load(source), T::load(source + 8), T::load(source + 16),
+                                   T::load(source + 24)};
+  const __m256i rounded[kVectors] = {round_vector<kDoubles>(values[0], inverse, sums, clipped),
+                                     round_vector<kDoubles>(values[1], inverse, sums, clipped),
+                                     round_vector<kDoubles>(values[2], inverse, sums, clipped),
+                                     round_vector<kDoubles>(values[3], inverse, sums, clipped)};
+  batch.squares[b] = sums.squares;
+  batch.squared_errors[b] = sums.squared_errors;
+  totals.clipped = clipped;
+  totals.error_max = _mm256_max_ps(
+      totals.error_max, _mm256_mul_ps(sums.error_max, _mm256_broadcast_ss(&batch.scales[b])));
+  return pack_codes(values, rounded);
+}
+
+// Adds the blocks' sums in their order, in units of the values.
+inline void add_sums(const Batch& batch, Totals& totals) {
+  const __m256 squares = add_lanes(batch.squares);
+  const __m256 errors = add_lanes(batch.squared_errors);
+  const auto add_four = [&](__m128 four_squares, __m128 four_errors, const float* scales) {
+    const __m256d scale = _mm256_cvtps_pd(_mm_load_ps(scales));
+    const __m256d unit = _mm256_mul_pd(scale, scale);
+    const __m256d s = _mm256_mul_pd(_mm256_cvtps_pd(four_squares), unit);
+    const __m256d e = _mm256_mul_pd(_mm256_cvtps_pd(four_errors), unit);
+    const __m256d even = _mm256_unpacklo_pd(s, e);  // of blocks 0 and 2
+    const __m256d odd = _mm256_unpackhi_pd(s, e);
+    totals.sums = _mm_add_pd(totals.sums, _mm256_castpd256_pd128(even));
+    totals.sums = _mm_add_pd(totals.sums, _mm256_castpd256_pd128(odd));
+    totals.sums = _mm_add_pd(totals.sums, _mm256_extractf128_pd(even, 1));
+    totals.sums = _mm_add_pd(totals.sums, _mm256_extractf128_pd(odd, 1));
+  };
+  add_four(_mm256_castps256_ps128(squares), _mm256_castps256_ps128(errors), batch.scales);
+  add_four(_mm256_extractf128_ps(squares, 1), _mm256_extractf128_ps(errors, 1), batch.scales + 4);
+}
+
+// The next `count` blocks of a row, at most kBatchBlocks. Those that lack add nothing to any sum.
 template <typename T, ScaleSearch kSearch>
-inline __m128i quantize_block(const typename T::Element* source, Totals& totals,
-                              uint8_t& scale_byte) {
-  const Block block = load_block<T>(source);
-  int exponent = even_exponent(block.magnitude_max_bits);
-  if constexpr (kSearch == ScaleSearch::kSquaredError) exponent = best_exponent(block, exponent);
-  return encode_block(block, exponent, totals, scale_byte);
+inline void quantize_batch(const typename T::Element* source, int64_t count, uint8_t* codes,
+                           uint8_t* scales, Totals& totals) {
+  __m256i maxima[kBatchBlocks] = {};
+  for (int64_t b = 0; b < count; ++b) maxima[b] = magnitude_bits<T>(source + b * kBlockValues);
+  const __m256i max = max_lanes(maxima);
+  totals.magnitude_max_bits = _mm256_max_epi32(totals.magnitude_max_bits, max);
+  const int zeros =
+      _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(max, _mm256_setzero_si256())));
+  totals.num_zero_blocks +=
+      static_cast<uint64_t>(std::popcount(static_cast<unsigned>(zeros)) - (kBatchBlocks - count));
+  Batch batch;
+  auto* const exponents = reinterpret_cast<__m256i*>(batch.exponents);
+  _mm256_store_si256(exponents, even_exponents(max));
+  if constexpr (kSearch == ScaleSearch::kSquaredError) {
+    for (int64_t b = 0; b < count; ++b) {
+      batch.exponents[b] = best_exponent<T>(source + b * kBlockValues, batch.exponents[b]);
+    }
+  }
+  _mm256_store_ps(batch.scales, power_of_two(_mm256_load_si256(exponents)));
+  _mm256_store_ps(batch.inverses, inverse_of(_mm256_load_si256(exponents)));
+  for (int64_t b = 0; b < count; ++b) {
+    const auto byte = static_cast<uint8_t>(batch.exponents[b] == 0 ? 1 : batch.exponents[b]);
+    scales[b] = byte;
+    ++totals.scale_bytes[byte];
+    const typename T::Element* block = source + b * kBlockValues;
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(codes + b * kBlockValues / 2),
+                     batch.exponents[b] == 0 ? encode_block<T, true>(block, batch, b, totals)
+                                             : encode_block<T, false>(block, batch, b, totals));
+  }
+  for (int64_t b = count; b < kBatchBlocks; ++b) {
+    batch.squares[b] = batch.squared_errors[b] = _mm256_setzero_ps();
+  }
+  add_sums(batch, totals);
 }
 
 template <typename T, ScaleSearch kSearch>
 inline void quantize_row(const typename T::Element* source, int64_t cols, uint8_t* codes,
                          uint8_t* scales, Totals& totals) {
-  int64_t k = 0;
-  for (; k + kBlockValues <= cols; k += kBlockValues) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(codes + k / 2),
-                     quantize_block<T, kSearch>(source + k, totals, *scales++));
+  const int64_t whole_blocks = cols / kBlockValues;
+  for (int64_t first = 0; first < whole_blocks; first += kBatchBlocks) {
+    const int64_t left = whole_blocks - first;
+    quantize_batch<T, kSearch>(source + first * kBlockValues,
+                               left < kBatchBlocks ? left : kBatchBlocks,
+                               codes + first * kBlockValues / 2, scales + first, totals);
   }
+  const int64_t k = whole_blocks * kBlockValues;
   if (k < cols) {
     const auto count = static_cast<size_t>(cols - k);
     typename T::Element padded[kBlockValues] = {};
     std::memcpy(padded, source + k, count * sizeof(typename T::Element));
-    const __m128i packed = quantize_block<T, kSearch>(padded, totals, *scales);
-    std::memcpy(codes + k / 2, &packed, count / 2);
+    uint8_t packed[kBlockValues / 2];
+    quantize_batch<T, kSearch>(padded, 1, packed, scales + whole_blocks, totals);
+    std::memcpy(codes + k / 2, packed, count / 2);
   }
 }
 
@@ -238,14 +347,15 @@ bool quantize(const QuantizeMxfp4Args& args) {
     statistics.num_clipped += static_cast<uint64_t>(-add_lanes(totals.clipped));
     totals.clipped = _mm256_setzero_si256();
   }
-  if (totals.magnitude_max_bits >= 0x7F800000) return false;
+  const uint32_t magnitude_max_bits = max_lane(totals.magnitude_max_bits);
+  if (magnitude_max_bits >= 0x7F800000) return false;
   statistics.num_values = static_cast<uint64_t>(args.rows * args.cols);
   statistics.num_blocks = static_cast<uint64_t>(args.rows * row_blocks);
   statistics.num_zero_blocks = totals.num_zero_blocks;
   statistics.sum_squares = _mm_cvtsd_f64(totals.sums);
   statistics.sum_squared_errors = _mm_cvtsd_f64(_mm_unpackhi_pd(totals.sums, totals.sums));
   statistics.error_max = max_lane(totals.error_max);
-  std::memcpy(&statistics.magnitude_max, &totals.magnitude_max_bits, sizeof(float));
+  statistics.magnitude_max = std::bit_cast<float>(magnitude_max_bits);
   args.statistics->add(statistics);
   return true;
 }

@@ -137,7 +137,7 @@ void expect_variants_agree(const SourceValues& source, int64_t cols, const std::
 
 TEST_P(QuantizeMxfp4Data, VariantsAgreeToTheLastBit) {
   for (const SourceKind kind : kSourceKinds) {
-    for (const int64_t cols : {2, 30, 32, 34, 62, 64, 96, 126, 1000}) {
+    for (const int64_t cols : {2, 30, 32, 34, 62, 64, 96, 126, 224, 256, 288, 512, 1000}) {
       const SourceValues source(GetParam(), kind, 8064 / cols * cols);
       expect_variants_agree(source, cols, std::to_string(cols) + " columns, " + name(kind));
     }
@@ -159,7 +159,9 @@ TEST_P(QuantizeMxfp4Data, VariantsAgreeOnEverySixteenBitValue) {
   }
   every.resize(every.size() / 32 * 32);
   expect_variants_agree(SourceValues(GetParam(), every), 32, "every value");
-  expect_variants_agree(SourceValues(GetParam(), alone), 32, "one value a block");
+  for (const int64_t cols : {32, 256}) {
+    expect_variants_agree(SourceValues(GetParam(), alone), cols, "one value a block");
+  }
 }
 
 // The same sums in double, from the stored bytes.

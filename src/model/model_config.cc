@@ -8,6 +8,7 @@
 #include "model/config_reader.h"
 #include "model/end_of_sequence.h"
 #include "model/family.h"
+#include "model/manifest_name.h"
 
 namespace ingot::model {
 namespace {
@@ -369,6 +370,12 @@ Result<std::filesystem::path> config_path(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, code)) {
     const std::filesystem::path file = path / "config.json";
     if (std::filesystem::exists(file, code)) return file;
+    if (std::filesystem::exists(path / kManifestName, code)) {
+      return error(
+          "{}: an unfinished quantization; give the same `ingot quantize` command again to finish "
+          "it",
+          path.string());
+    }
     return error("{}: no config.json in this directory; name a model directory", path.string());
   }
   if (path.extension() == ".safetensors") {

@@ -463,6 +463,11 @@ TEST(ModelConfig, FindsTheFileInADirectory) {
   const auto write = [&](const char* name, std::string_view text) {
     std::ofstream(scratch / name) << text;
   };
+  write("ingot_quantization.json", "{}");
+  EXPECT_TRUE(load_model_config(scratch.path())
+                  .error()
+                  .message.contains(
+                      "an unfinished quantization; give the same `ingot quantize` command again"));
   write("config.json", json::serialize(small_config()));
   EXPECT_EQ(load_model_config(scratch.path()).value().vocab_size, 160);
   EXPECT_EQ(load_model_config(scratch / "config.json").value().vocab_size, 160);

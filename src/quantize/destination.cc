@@ -1,7 +1,11 @@
 #include "quantize/destination.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <system_error>
+
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/output_file.h"
@@ -32,7 +36,13 @@ bool is_left_over(const fs::path& relative, const std::vector<fs::path>& names) 
          base::OutputFile::is_temporary_of(file, name);
 }
 
-base::Status remove_left_overs(const fs::path& directory, const std::vector<fs::path>& names) {
+std::unexpected<base::Error> cannot_be_listed(const fs::path& directory,
+                                              const std::error_code& code) {
+  return base::error("{}: cannot be listed: {}", directory.string(), code.message());
+}
+
+base::Result<std::vector<fs::path>> list_left_overs(const fs::path& directory,
+                                                    const std::vector<fs::path>& names) {
   std::vector<fs::path> left_over;
   std::error_code code;
   fs::recursive_directory_iterator entries(directory, code);
@@ -42,12 +52,33 @@ base::Status remove_left_overs(const fs::path& directory, const std::vector<fs::
     const fs::path relative = entries->path().lexically_relative(directory);
     if (is_left_over(relative, names)) left_over.push_back(entries->path());
   }
+  if (code) return cannot_be_listed(directory, code);
+  return left_over;
+}
+
+base::Status remove_left_overs(const fs::path& directory, const std::vector<fs::path>& names) {
+  const std::vector<fs::path> left_over = TRY(list_left_overs(directory, names));
   for (const fs::path& path : left_over) {
-    if (!code) fs::remove(path, code);
+    std::error_code code;
+    fs::remove(path, code);
+    if (!code) continue;
+    return base::error("{}: what a killed run left there cannot be removed: {}", path.string(),
+                       code.message());
   }
-  if (!code) return {};
-  return base::error("{}: what a killed run left there cannot be removed: {}", directory.string(),
-                     code.message());
+  return {};
+}
+
+base::Status check_apart(const fs::path& path, const fs::path& source) {
+  if (!lies_in(path, source)) return {};
+  return base::error("{}: lies in the source; name a directory elsewhere", path.string());
+}
+
+// The directory itself, or that of those around it in which the first one would be made.
+fs::path nearest_that_is_there(const fs::path& path) {
+  std::error_code code;
+  fs::path at = fs::absolute(path, code).lexically_normal();
+  while (at != at.parent_path() && !fs::exists(at, code)) at = at.parent_path();
+  return at;
 }
 
 }  // namespace
@@ -63,13 +94,30 @@ base::Result<Destination> Destination::open(const fs::path& path, const fs::path
                                             const RunIdentity& identity,
                                             const QuantizationPlan& plan,
                                             const std::vector<SideFile>& side_files) {
-  if (lies_in(path, source)) {
-    return base::error("{}: lies in the source; name a directory elsewhere", path.string());
-  }
+  TRY(check_apart(path, source));
   const bool is_new = TRY(base::create_directories(path));
   Destination destination(path, TRY(base::DirectoryLock::acquire(path)), is_new);
   TRY(destination.recognise(identity));
   TRY(remove_left_overs(path, written_names(plan, side_files)));
+  return destination;
+}
+
+base::Result<std::optional<Destination>> Destination::look(const fs::path& path,
+                                                           const fs::path& source,
+                                                           const RunIdentity& identity) {
+  TRY(check_apart(path, source));
+  const fs::path there = nearest_that_is_there(path);
+  std::error_code code;
+  if (!fs::is_directory(there, code)) {
+    return base::error("{}: cannot create: {} is no directory", path.string(), there.string());
+  }
+  if (::access(there.c_str(), W_OK | X_OK) != 0) {
+    return base::error("{}: cannot write to {}: {}", path.string(), there.string(),
+                       std::strerror(errno));
+  }
+  if (!fs::exists(path, code)) return std::nullopt;
+  Destination destination(path, TRY(base::DirectoryLock::acquire(path)), false);
+  TRY(destination.recognise(identity));
   return destination;
 }
 
@@ -116,8 +164,21 @@ base::Status Destination::refuse_strange_files() const {
         "{}: holds {} and no interrupted run of ingot quantize; name an empty directory",
         path_.string(), name);
   }
-  if (code) return base::error("{}: cannot be listed: {}", path_.string(), code.message());
+  if (code) return cannot_be_listed(path_, code);
   return {};
+}
+
+base::Result<uint64_t> Destination::left_over_bytes(const QuantizationPlan& plan,
+                                                    const std::vector<SideFile>& side_files) const {
+  uint64_t bytes = 0;
+  const std::vector<fs::path> left_over =
+      TRY(list_left_overs(path_, written_names(plan, side_files)));
+  for (const fs::path& path : left_over) {
+    std::error_code code;
+    const uint64_t size_bytes = fs::file_size(path, code);
+    if (!code) bytes += size_bytes;
+  }
+  return bytes;
 }
 
 std::vector<SourceFile> Destination::earlier_source_files() const {
@@ -147,15 +208,16 @@ base::Result<std::vector<FinishedShard>> Destination::take_finished_shards() {
   return shards;
 }
 
-base::Status check_space(const fs::path& directory, uint64_t bytes) {
+base::Result<uint64_t> check_space(const fs::path& directory, uint64_t bytes,
+                                   uint64_t removed_bytes) {
   std::error_code code;
-  const fs::space_info space = fs::space(directory, code);
+  const fs::space_info space = fs::space(nearest_that_is_there(directory), code);
   if (code) return base::error("{}: free space is unknown: {}", directory.string(), code.message());
-  if (space.available >= bytes) return {};
+  const uint64_t free_bytes = space.available + removed_bytes;
+  if (free_bytes >= bytes) return free_bytes;
   return base::error("{}: {} are still to be written and {} are free; free {} or write elsewhere",
-                     directory.string(), base::format_bytes(bytes),
-                     base::format_bytes(space.available),
-                     base::format_bytes(bytes - space.available));
+                     directory.string(), base::format_bytes(bytes), base::format_bytes(free_bytes),
+                     base::format_bytes(bytes - free_bytes));
 }
 
 }  // namespace ingot::quantize

@@ -26,6 +26,12 @@ class Destination {
                                         const RunIdentity& identity, const QuantizationPlan& plan,
                                         const std::vector<SideFile>& side_files);
 
+  // What open() would take, and nothing is made or removed; nothing where no directory is there
+  // yet. Errors: those of open(), as far as they can be told beforehand.
+  static base::Result<std::optional<Destination>> look(const std::filesystem::path& path,
+                                                       const std::filesystem::path& source,
+                                                       const RunIdentity& identity);
+
   Destination(Destination&& other) noexcept
       : path_(std::move(other.path_)),
         lock_(std::move(other.lock_)),
@@ -36,11 +42,18 @@ class Destination {
 
   const std::filesystem::path& path() const { return path_; }
 
+  // Whether a run of the same identity began here.
+  bool is_taken_up() const { return earlier_run_.has_value(); }
+
   // Whether a run came to its end here: config.json, its last file, is there.
   bool is_complete() const { return is_complete_; }
 
   // The source's files as an earlier run found them; empty where there was none.
   std::vector<SourceFile> earlier_source_files() const;
+
+  // Bytes of what open() would remove.
+  base::Result<uint64_t> left_over_bytes(const QuantizationPlan& plan,
+                                         const std::vector<SideFile>& side_files) const;
 
   // Moves out the shards that an earlier run finished and that still stand as it left them.
   // Errors: a complete model that lacks one.
@@ -64,7 +77,9 @@ class Destination {
 // Whether a path is that of a directory or of something inside it, links followed.
 bool lies_in(const std::filesystem::path& inner, const std::filesystem::path& outer);
 
-// An error when the file system that holds `directory` has less than `bytes` left.
-base::Status check_space(const std::filesystem::path& directory, uint64_t bytes);
+// The bytes that the file system has left which holds `directory`, or will hold it; with what is to
+// be removed there. Errors: less than `bytes`.
+base::Result<uint64_t> check_space(const std::filesystem::path& directory, uint64_t bytes,
+                                   uint64_t removed_bytes = 0);
 
 }  // namespace ingot::quantize

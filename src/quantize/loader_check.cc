@@ -261,7 +261,15 @@ std::optional<Loader> find_loader(std::string_view name) {
   return found->loader;
 }
 
-bool LoaderReport::loads_right() const { return is_complete && num_errors(*this) == 0; }
+bool LoaderReport::loads_right() const {
+  return is_complete && num_errors(*this) == 0 && !(differs_on_cuda && differs_on_rocm);
+}
+
+std::string_view LoaderReport::where() const {
+  CHECK(loads_right());
+  if (differs_on_rocm) return " on CUDA but not on ROCm";
+  return differs_on_cuda ? " on ROCm but not on CUDA" : "";
+}
 
 LoaderReport check_for_loader(Loader loader, const json::value& config_json,
                               const model::ModelConfig& config, const model::LoadPlan& plan,

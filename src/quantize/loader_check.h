@@ -42,11 +42,18 @@ struct LoaderReport {
   int64_t num_modules = 0;  // that the loader would build, fused ones counted once
   int64_t num_tensors = 0;  // of the file that fill them, scales not counted
   // What `exclude` lacks: with these entries added the modules that are stored unquantized and
-  // would be built quantized are built right. Not among them is what a finding says of ROCm alone.
+  // would be built quantized, be it on one platform alone, are built right.
   std::vector<std::string> exclude_to_add;
+  // Platforms that hold some module otherwise than the file has it, while another does not; a
+  // warning says which module.
+  bool differs_on_cuda = false;
+  bool differs_on_rocm = false;
 
-  // Whether the loader would load every tensor in the format that the file has.
+  // Whether the loader would load every tensor in the format that the file has, on one platform at
+  // least.
   bool loads_right() const;
+  // "", or where alone: " on CUDA but not on ROCm". REQUIRES: loads_right().
+  std::string_view where() const;
 };
 
 // `config_json` is the document that `config` was read from.

@@ -78,12 +78,28 @@ TEST_F(LoaderCheck, QuantizedModulesThatNoLoaderQuantizes) {
 // The indexer's key projection: bf16 in fused form on CUDA, by the config on ROCm.
 TEST_F(LoaderCheck, IndexKey) {
   make_quark_release();
-  remove_from_exclude("model.layers.1.self_attn.indexer.wk");
-  EXPECT_EQ(finding(Loader::kSglang, "index_key").severity, Severity::kWarning);
+  const std::string key = "model.layers.1.self_attn.indexer.wk";
+  remove_from_exclude(key);
+  const Finding found = finding(Loader::kSglang, "index_key");
+  EXPECT_EQ(found.severity, Severity::kWarning);
+  EXPECT_TRUE(found.remedy.contains("exclude_to_add")) << found.remedy;
+  LoaderReport unlisted = report(Loader::kSglang);
+  ASSERT_TRUE(unlisted.loads_right());
+  EXPECT_EQ(unlisted.where(), " on CUDA but not on ROCm");
+  EXPECT_EQ(unlisted.exclude_to_add, std::vector<std::string>{key});
   expect_right(Loader::kVllm);
-  pack("model.layers.1.self_attn.indexer.wk");
+  pack(key);
   EXPECT_EQ(finding(Loader::kSglang, "index_key").severity, Severity::kWarning);
+  const LoaderReport packed = report(Loader::kSglang);
+  ASSERT_TRUE(packed.loads_right());
+  EXPECT_EQ(packed.where(), " on ROCm but not on CUDA");
+  EXPECT_TRUE(packed.exclude_to_add.empty());
   expect_error(Loader::kVllm, "index_key");
+  // One layer that only CUDA takes and one that only ROCm takes: no platform takes the model.
+  remove_from_exclude("model.layers.0.self_attn.indexer.wk");
+  EXPECT_FALSE(report(Loader::kSglang).loads_right());
+  unlisted = report(Loader::kSglang);
+  EXPECT_TRUE(unlisted.differs_on_cuda && unlisted.differs_on_rocm);
 }
 
 TEST_F(LoaderCheck, NamesAllTensorsOfAFinding) {

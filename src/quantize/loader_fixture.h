@@ -186,7 +186,9 @@ class LoaderCheckTest : public testing::Test {
     EXPECT_FALSE(before.exclude_to_add.empty());
     for (const std::string& entry : before.exclude_to_add) exclude().emplace_back(entry);
     const LoaderReport after = report(loader);
-    EXPECT_TRUE(after.loads_right());
+    ASSERT_TRUE(after.loads_right());
+    EXPECT_EQ(after.where(), "") << "everywhere";
+    EXPECT_TRUE(after.exclude_to_add.empty());
     for (const Finding& found : after.findings) {
       EXPECT_NE(found.severity, Severity::kError) << found.line();
     }

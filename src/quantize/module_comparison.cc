@@ -114,13 +114,14 @@ bool ModuleComparison::report_difference(const LoaderModule& module, const Decis
 
 // CUDA builds of sglang and all of vLLM's decode FP8 on the way into the fused module; sglang on
 // ROCm builds what the config says.
-void ModuleComparison::compare_index_key(const LoaderModule& module, const Decision& decision) {
+bool ModuleComparison::compare_index_key(const LoaderModule& module, const Decision& decision) {
   const BuiltFormat needed = needed_for(*module.rows.front());
   const bool fused = needed == BuiltFormat::kUnquantized || needed == BuiltFormat::kFp8Block ||
                      (loader_ == Loader::kVllm && needed == BuiltFormat::kFp8Channel);
   const bool linear = loader_ != Loader::kVllm && decision.scheme.format == needed;
-  if (fused && (linear || loader_ == Loader::kVllm)) return;
+  if (fused && (linear || loader_ == Loader::kVllm)) return true;
   const bool neither = !fused && !linear;
+  if (!neither) (fused ? report_.differs_on_rocm : report_.differs_on_cuda) = true;
   const std::string_view what =
       neither ? "on no platform" : (fused ? "on CUDA but not on ROCm" : "on ROCm but not on CUDA");
   findings_.add({.severity = neither ? Severity::kError : Severity::kWarning,
@@ -130,8 +131,12 @@ void ModuleComparison::compare_index_key(const LoaderModule& module, const Decis
                                      version(loader_),
                                      loader_ == Loader::kVllm ? "the same" : decision.scheme.words,
                                      scheme(needed).words, what),
-                 .remedy = "store it unquantized and name it in the list of unquantized modules"},
+                 .remedy = needed == BuiltFormat::kUnquantized
+                               ? remedy_for(decision, *module.rows.front())
+                               : "store it unquantized and name it in the list of unquantized "
+                                 "modules"},
                 module, module.rows, "");
+  return !(needed == BuiltFormat::kUnquantized && decision.decider == Decider::kConfig);
 }
 
 bool ModuleComparison::compare(const LoaderModule& module, const Decision& given) {
@@ -148,8 +153,7 @@ bool ModuleComparison::compare(const LoaderModule& module, const Decision& given
     return true;
   }
   if (module.kind == ModuleKind::kIndexerKey) {
-    compare_index_key(module, decision);
-    return true;
+    return compare_index_key(module, decision);
   }
   const BuiltFormat first = needed_for(*module.rows.front());
   const auto others =

@@ -21,7 +21,7 @@ class ModuleComparison {
   ModuleComparison(Loader loader, ConfigForm form, LoaderReport& report);
 
   // False when an entry in the list of unquantized modules would mend the module: it is stored
-  // unquantized and would be built quantized.
+  // unquantized and would be built quantized, be it on one platform alone.
   [[nodiscard]] bool compare(const LoaderModule& module, const Decision& decision);
 
   void finish();
@@ -30,7 +30,7 @@ class ModuleComparison {
   void refuse(const LoaderModule& module, const Decision& decision);
   bool report_difference(const LoaderModule& module, const Decision& decision,
                          const std::vector<const model::PlanRow*>& rows);
-  void compare_index_key(const LoaderModule& module, const Decision& decision);
+  bool compare_index_key(const LoaderModule& module, const Decision& decision);
   void check_scales(const LoaderModule& module, BuiltFormat built);
   void add_scale_problem(const LoaderModule& module, const std::vector<const model::PlanRow*>& rows,
                          std::string code, std::string what, std::string remedy);

@@ -388,9 +388,9 @@ TEST(QuantizationPlan, IsDescribedInATable) {
   const std::string text = describe(model.plan("amd-glm-5.2", 2));
   EXPECT_TRUE(text.starts_with("recipe amd-glm-5.2: GLM-5.2 as AMD publishes it")) << text;
   for (const char* line : {
-           "  routers         keep                4  1.16 KiB ->  1.16 KiB  a vector, *mlp.gate\n",
-           "  routed experts  mxfp4              24   135 KiB ->",
-           "  shared experts  mxfp4               6  33.8 KiB ->",
+           "  routers         keep                4   1.18 kB ->   1.18 kB  a vector, *mlp.gate\n",
+           "  routed experts  mxfp4              24    138 kB ->",
+           "  shared experts  mxfp4               6   34.6 kB ->",
            "  MTP layer       keep ",
            "\n  2 files, ",
        }) {

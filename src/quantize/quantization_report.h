@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "kernels/quantize_mxfp4.h"
+#include "model/manifest_name.h"
 #include "model/parameters.h"
 #include "quantize/recipe.h"
 
@@ -68,9 +69,9 @@ struct ClassReport {
 };
 std::vector<ClassReport> classes_of(const QuantizationReport& report);
 
-// The file in a destination that says how it was made: enough to go on after an interruption, and
-// what `ingot inspect` shows. Loaders do not look at it.
-inline constexpr std::string_view kManifestName = "ingot_quantization.json";
+// The manifest holds enough to go on after an interruption, and what `ingot inspect` shows. Loaders
+// do not look at it.
+using model::kManifestName;
 
 // The report of a quantized model that has this many tensors, or nothing where it has none. Errors:
 // a manifest that is damaged, of an unknown major version, or of more rows, or larger, than one of

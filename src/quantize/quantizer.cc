@@ -63,23 +63,18 @@ class Run {
   base::Result<QuantizationReport> go(const json::value& source_config,
                                       const fs::path& source_directory, const fs::path& path) {
     const uint64_t buffer_bytes = TRY(member_buffer_bytes(plan_, options_, team_.size()));
-    source_files_ = TRY(look_at_source(source_));
-    const std::vector<SideFile> side_files = TRY(list_side_files(source_directory));
-    const std::string config_text = TRY(model::read_config_text(source_directory));
-    manifest_.identity =
-        identity_of(plan_, options_, source_files_, model::model_hash(config_text, source_));
-    manifest_.num_shards = plan_.shards.size();
+    const std::vector<SideFile> side_files = TRY(begin(source_directory, path));
     Destination destination =
         TRY(Destination::open(path, source_directory, manifest_.identity, plan_, side_files));
-    path_ = path;
     ShardWriter writer(source_, source_files_, options_, buffer_bytes, team_);
     const std::vector<SourceFile> earlier_files = destination.earlier_source_files();
-    const Ending taken = TRY(take_up(TRY(destination.take_finished_shards()), writer));
+    const std::vector<Doubtful> doubtful = TRY(take_up(TRY(destination.take_finished_shards())));
+    const Ending taken = TRY(compare(doubtful, writer));
     if (taken == Ending::kInterrupted) return report_of(Ending::kInterrupted);
     if (destination.is_complete()) return complete_already();
     TRY(check_unread_sources(earlier_files));
     TRY(remove_unlisted_shards());
-    TRY(check_space(path, bytes_to_write(side_files)));
+    static_cast<void>(TRY(check_space(path, bytes_to_write(side_files))));
     if (options_.begins) options_.begins();
     TRY(write_manifest());
     if (TRY(write_shards(writer)) == Ending::kInterrupted) return report_of(Ending::kInterrupted);
@@ -91,7 +86,50 @@ class Run {
     return report_of(Ending::kDone);
   }
 
+  base::Result<Outlook> look_ahead(const fs::path& source_directory, const fs::path& path) {
+    static_cast<void>(TRY(member_buffer_bytes(plan_, options_, team_.size())));
+    const std::vector<SideFile> side_files = TRY(begin(source_directory, path));
+    auto destination = TRY(Destination::look(path, source_directory, manifest_.identity));
+    Outlook outlook;
+    uint64_t removed_bytes = 0;
+    if (destination) {
+      outlook.is_taken_up = destination->is_taken_up();
+      outlook.is_complete = destination->is_complete();
+      removed_bytes = TRY(destination->left_over_bytes(plan_, side_files));
+      const std::vector<SourceFile> earlier_files = destination->earlier_source_files();
+      static_cast<void>(TRY(take_up(TRY(destination->take_finished_shards()))));
+      if (outlook.is_complete) {
+        TRY(check_is_whole());
+      } else {
+        TRY(check_unread_sources(earlier_files));
+      }
+      removed_bytes += unlisted_bytes();
+    }
+    outlook.num_finished_shards = manifest_.shards.size();
+    if (!outlook.is_complete) outlook.bytes_to_write_max = bytes_to_write(side_files);
+    outlook.free_bytes = TRY(check_space(path, outlook.bytes_to_write_max, removed_bytes));
+    return outlook;
+  }
+
  private:
+  // A finished shard whose source files do not look as they did.
+  struct Doubtful {
+    const PlannedShard* shard = nullptr;
+    size_t finished = 0;  // which of the manifest's
+  };
+
+  // What is known before the destination is.
+  base::Result<std::vector<SideFile>> begin(const fs::path& source_directory,
+                                            const fs::path& path) {
+    path_ = path;
+    source_files_ = TRY(look_at_source(source_));
+    const std::string config_text = TRY(model::read_config_text(source_directory));
+    manifest_.identity =
+        identity_of(plan_, options_, source_files_, model::model_hash(config_text, source_));
+    manifest_.num_shards = plan_.shards.size();
+    return list_side_files(source_directory);
+  }
+
   const PlannedShard* planned(std::string_view file_name) const {
     const auto found = std::ranges::find(plan_.shards, file_name, &PlannedShard::file_name);
     return found == plan_.shards.end() ? nullptr : &*found;
@@ -108,11 +146,9 @@ class Run {
     return report;
   }
 
-  // Shards of an earlier run, whose sources must be what they were.
-  base::Result<Ending> take_up(std::vector<FinishedShard> finished, ShardWriter& writer) {
-    const std::function<bool()>& interrupted = options_.interrupted;
-    std::vector<std::pair<const PlannedShard*, size_t>> doubtful;
-    uint64_t doubtful_bytes = 0;
+  // Shards of an earlier run, and which of them have to be compared with their sources.
+  base::Result<std::vector<Doubtful>> take_up(std::vector<FinishedShard> finished) {
+    std::vector<Doubtful> doubtful;
     for (size_t i = 0; i < finished.size(); ++i) {
       const PlannedShard* shard = planned(finished[i].file_name);
       if (shard == nullptr || !fits(finished[i], *shard)) {
@@ -124,17 +160,23 @@ class Run {
       std::vector<SourceFile> now;
       for (const uint32_t file : source_files_of(*shard)) now.push_back(source_files_[file]);
       if (now == finished[i].sources) continue;
-      doubtful.emplace_back(shard, i);
-      doubtful_bytes += shard->source_bytes;
+      doubtful.push_back({.shard = shard, .finished = i});
       finished[i].sources = std::move(now);
     }
-    base::Progress progress("comparing", doubtful_bytes, base::Progress::Unit::kBytes, clock_);
-    SharedWork work{.progress = progress, .interrupted = interrupted};
-    for (const auto& [shard, i] : doubtful) {
-      const Ending ending = TRY(writer.check_hashes(*shard, finished[i], work));
+    manifest_.shards = std::move(finished);
+    return doubtful;
+  }
+
+  // The sources of finished shards must be what they were.
+  base::Result<Ending> compare(const std::vector<Doubtful>& doubtful, ShardWriter& writer) {
+    uint64_t bytes = 0;
+    for (const auto& [shard, finished] : doubtful) bytes += shard->source_bytes;
+    base::Progress progress("comparing", bytes, base::Progress::Unit::kBytes, clock_);
+    SharedWork work{.progress = progress, .interrupted = options_.interrupted};
+    for (const auto& [shard, finished] : doubtful) {
+      const Ending ending = TRY(writer.check_hashes(*shard, manifest_.shards[finished], work));
       if (ending == Ending::kInterrupted) return ending;
     }
-    manifest_.shards = std::move(finished);
     return Ending::kDone;
   }
 
@@ -170,14 +212,29 @@ class Run {
     return {};
   }
 
+  // Of what remove_unlisted_shards() would remove.
+  uint64_t unlisted_bytes() const {
+    uint64_t bytes = 0;
+    for (const PlannedShard& shard : plan_.shards) {
+      if (is_finished(shard)) continue;
+      std::error_code code;
+      const uint64_t size_bytes = fs::file_size(path_ / shard.file_name, code);
+      if (!code) bytes += size_bytes;
+    }
+    return bytes;
+  }
+
+  base::Status check_is_whole() const {
+    if (manifest_.shards.size() == plan_.shards.size()) return {};
+    return base::error(
+        "{}: lists fewer files than the complete model has; remove config.json beside it to have "
+        "the others made",
+        (path_ / kManifestName).string());
+  }
+
   // The program may have been killed after the last file, or the command is given again.
   base::Result<QuantizationReport> complete_already() {
-    if (manifest_.shards.size() != plan_.shards.size()) {
-      return base::error(
-          "{}: lists fewer files than the complete model has; remove config.json beside it to have "
-          "the others made",
-          (path_ / kManifestName).string());
-    }
+    TRY(check_is_whole());
     base::log_info(fmt::format("{}: complete already; nothing is written", path_.string()));
     return report_of(Ending::kDone);
   }
@@ -253,6 +310,13 @@ base::Result<QuantizationReport> quantize(
     const QuantizationPlan& plan, const fs::path& source_directory, const fs::path& destination,
     const QuantizerOptions& options, base::ThreadTeam& team, const base::Clock& clock) {
   return Run(source, plan, options, team, clock).go(source_config, source_directory, destination);
+}
+
+base::Result<Outlook> look_ahead(const tensor::Checkpoint& source, const QuantizationPlan& plan,
+                                 const fs::path& source_directory, const fs::path& destination,
+                                 const QuantizerOptions& options, base::ThreadTeam& team,
+                                 const base::Clock& clock) {
+  return Run(source, plan, options, team, clock).look_ahead(source_directory, destination);
 }
 
 }  // namespace ingot::quantize

@@ -54,4 +54,22 @@ base::Result<QuantizationReport> quantize(const tensor::Checkpoint& source,
                                           const QuantizerOptions& options, base::ThreadTeam& team,
                                           const base::Clock& clock);
 
+// What quantize() would meet at its destination.
+struct Outlook {
+  bool is_taken_up = false;         // a run of the same source, recipe and options began there
+  bool is_complete = false;         // and came to its end
+  size_t num_finished_shards = 0;   // of such a run
+  uint64_t bytes_to_write_max = 0;  // 0 where the model is complete
+  uint64_t free_bytes = 0;          // with what would be removed first
+};
+
+// The same questions as quantize() asks before its first byte, and nothing is made or removed.
+// Errors: those of quantize(), as far as they can be told beforehand. Sources of finished shards
+// whose times differ are not read.
+base::Result<Outlook> look_ahead(const tensor::Checkpoint& source, const QuantizationPlan& plan,
+                                 const std::filesystem::path& source_directory,
+                                 const std::filesystem::path& destination,
+                                 const QuantizerOptions& options, base::ThreadTeam& team,
+                                 const base::Clock& clock);
+
 }  // namespace ingot::quantize

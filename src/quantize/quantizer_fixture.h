@@ -23,8 +23,8 @@ namespace ingot::quantize {
 // A small model on disk, in several files, with whatever a test puts beside its weights.
 class SourceModel {
  public:
-  explicit SourceModel(size_t num_shards, const model::FormOf& form_of = bf16) {
-    const base::json::object config = model::small_config();
+  explicit SourceModel(size_t num_shards, const model::FormOf& form_of = bf16,
+                       const base::json::object& config = model::small_config()) {
     write("config.json", base::pretty_json(config));
     std::vector<model::StoredParameter> stored;
     for (const model::Parameter& parameter : model::list_parameters(model::parsed(config))) {

@@ -192,6 +192,37 @@ TEST_F(Quantizer, ThreadsAndMemoryChangeNothing) {
   }
 }
 
+// Matrices so tall that a chunk is read in several pieces, and one that ends within a piece, beside
+// buffers that hold no more than one piece.
+TEST_F(Quantizer, PiecesOfAChunkChangeNothing) {
+  base::json::object config = model::small_config();
+  config["intermediate_size"] = 4100;
+  for (const model::FormOf& form : {model::FormOf(SourceModel::bf16), model::FormOf(fp8)}) {
+    const SourceModel model(1, form, config);
+    for (const Treatment treatment :
+         {Treatment::kKeep, Treatment::kMxfp4, Treatment::kFp8Channel}) {
+      Recipe recipe = mixed_recipe();
+      recipe.rules[2].treatment = treatment;
+      const OpenedSource source(model.path(), std::move(recipe));
+      std::map<std::string, std::string> expected;
+      std::string rows;
+      for (const uint64_t memory_bytes : {uint64_t{240} << 10, uint64_t{1} << 30}) {
+        fs::remove_all(destination());
+        const auto report = source.quantize_to(
+            destination(), {.memory_bytes = memory_bytes, .target = kernels::detect_target()}, 1);
+        ASSERT_TRUE(report.has_value()) << report.error().message;
+        if (rows.empty()) {
+          expected = snapshot(destination());
+          rows = text_of(*report);
+          continue;
+        }
+        EXPECT_TRUE(snapshot(destination()) == expected) << name(treatment);
+        EXPECT_EQ(text_of(*report), rows) << name(treatment);
+      }
+    }
+  }
+}
+
 TEST_F(Quantizer, RefusesMemoryThatHoldsNoRows) {
   const SourceModel model(2);
   const OpenedSource source(model.path(), mixed_recipe());
@@ -456,10 +487,14 @@ TEST_F(Quantizer, AFullDiskIsOneLineAndTheRunGoesOn) {
 TEST(CheckSpace, SaysWhatIsMissing) {
   const base::ScratchDirectory scratch;
   EXPECT_TRUE(check_space(scratch.path(), 1).has_value());
-  const base::Status status = check_space(scratch.path(), uint64_t{1} << 62);
+  const uint64_t removed_bytes = uint64_t{1} << 62;
+  const auto status = check_space(scratch.path(), removed_bytes);
   ASSERT_FALSE(status.has_value());
-  EXPECT_TRUE(status.error().message.contains(": 4.00 EiB are still to be written and "))
+  EXPECT_TRUE(status.error().message.contains(": 4.61 EB are still to be written and "))
       << status.error().message;
+  EXPECT_GE(check_space(scratch / "not" / "made", removed_bytes, removed_bytes).value_or(0),
+            removed_bytes)
+      << "of a directory to come, with what goes first";
 }
 
 // The tensor's data with one element of `width` bytes set.

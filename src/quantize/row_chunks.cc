@@ -12,9 +12,11 @@ namespace {
 using kernels::WeightFormat;
 using tensor::DType;
 
-// Source and decoded values of a chunk: they are read from memory once, by the copy out of the page
-// cache, and hashed, rounded and counted while they are near.
+// Source and decoded values of what is written at once, so that system calls cost little.
 constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
+// The same of what is read at once: values come from memory once, by the copy out of the page
+// cache, and are hashed, rounded and counted while they are in a core's own cache.
+constexpr uint64_t kPieceBytes = uint64_t{1} << 18;
 constexpr uint64_t kLeastCopyBytes = 4096;
 
 DType dtype_of(WeightFormat format) {
@@ -66,7 +68,16 @@ int64_t RowChunks::rows_within(uint64_t budget_bytes) const {
   uint64_t count = budget_bytes <= fixed ? 0 : (budget_bytes - fixed) / row;
   count =
       std::min(count, std::max<uint64_t>(kChunkBytes / (source_bytes + decoded_bytes), kGroupRows));
-  if (count >= static_cast<uint64_t>(rows)) return rows;
+  return whole_groups(count, rows);
+}
+
+int64_t RowChunks::piece_rows(int64_t chunk_rows) const {
+  const uint64_t count = kPieceBytes / (source_bytes + decoded_bytes);
+  return whole_groups(std::max<uint64_t>(count, kGroupRows), chunk_rows);
+}
+
+int64_t RowChunks::whole_groups(uint64_t count, int64_t rows_max) const {
+  if (count >= static_cast<uint64_t>(rows_max)) return rows_max;
   constexpr auto kBlock = static_cast<uint64_t>(kernels::kFp8BlockSize);
   static_assert(std::has_single_bit(kBlock));
   if (all_source_scales_bytes > 0) {

@@ -31,10 +31,16 @@ struct RowChunks {
   // Bytes of a buffer for `rows` rows, each part on a boundary of 64 bytes.
   uint64_t buffer_bytes(int64_t num_rows) const;
 
-  // How many rows fit a buffer, at most as many as stay in a processor's own cache; 0 when not even
-  // one group does. A chunk of an FP8 source begins and ends with a row of blocks, or lies inside
-  // one.
+  // How many rows fit a buffer, at most as many as are worth writing at once; 0 when not even one
+  // group does. A chunk of an FP8 source begins and ends with a row of blocks, or lies inside one.
   int64_t rows_within(uint64_t budget_bytes) const;
+
+  // How many rows of such a chunk to read, hash and round before the next ones: as many as stay in
+  // a core's own cache. Of an FP8 source the same holds as of chunks.
+  int64_t piece_rows(int64_t chunk_rows) const;
+
+ private:
+  int64_t whole_groups(uint64_t count, int64_t rows_max) const;
 };
 
 // Where each part of a buffer begins is a multiple of this.

@@ -60,7 +60,7 @@ base::Status copy_side_files(const std::vector<SideFile>& files, const fs::path&
                              const fs::path& to) {
   for (const SideFile& file : files) {
     const fs::path target = to / file.name;
-    TRY(base::create_directories(target.parent_path()));
+    static_cast<void>(TRY(base::create_directories(target.parent_path())));
     TRY(copy_whole(from / file.name, target));
   }
   return {};

@@ -52,6 +52,22 @@ struct TensorWriter::Chunk {
   std::span<std::byte> decoded;
   std::span<std::byte> values;
   std::span<std::byte> scales;
+
+  // `count` of its rows from number `skipped`. All pieces have one place for their source, which
+  // so stays in the cache; the rest is where the whole has it.
+  Chunk piece(const RowChunks& chunks, int64_t skipped, int64_t count) const {
+    const auto part = [&](std::span<std::byte> bytes, uint64_t row_bytes) {
+      return bytes.subspan(static_cast<uint64_t>(skipped) * row_bytes,
+                           static_cast<uint64_t>(count) * row_bytes);
+    };
+    return {.first = first + skipped,
+            .rows = count,
+            .source_scales = source_scales,
+            .source = source.first(static_cast<uint64_t>(count) * chunks.source_bytes),
+            .decoded = part(decoded, chunks.decoded_bytes),
+            .values = part(values, chunks.values_bytes),
+            .scales = part(scales, chunks.scales_bytes)};
+  }
 };
 
 bool SharedWork::go_on(uint64_t bytes, int member) {
@@ -176,6 +192,7 @@ base::Status TensorWriter::round_rows(Job& job) {
   const RowChunks& chunks = job.chunks;
   const int64_t chunk_rows = chunks.rows_within(buffer_.size());
   CHECK(chunk_rows > 0, "the budget was checked");
+  const int64_t piece_rows = chunks.piece_rows(chunk_rows);
   std::byte* next = buffer_.data();
   const auto take = [&](uint64_t bytes) {
     const std::span<std::byte> part(next, bytes);
@@ -207,8 +224,11 @@ base::Status TensorWriter::round_rows(Job& job) {
                       .decoded = whole.decoded.first(count * chunks.decoded_bytes),
                       .values = whole.values.first(count * chunks.values_bytes),
                       .scales = whole.scales.first(count * chunks.scales_bytes)};
-    TRY(read_chunk(job, chunk));
-    TRY(round_chunk(job, chunk));
+    for (int64_t skipped = 0; skipped < rows; skipped += piece_rows) {
+      const Chunk piece = chunk.piece(chunks, skipped, std::min(piece_rows, rows - skipped));
+      TRY(read_chunk(job, piece));
+      TRY(round_chunk(job, piece));
+    }
     TRY(write_chunk(job, chunk));
     if (!job.work.go_on(chunk.source.size(), job.member)) return stopped();
   }

@@ -32,10 +32,12 @@ base::Result<std::vector<Verdict>> judge(const json::value& config_json, const s
                                     .findings = plan.findings}};
   for (const auto loader : {Loader::kSglang, Loader::kVllm}) {
     LoaderReport report = check_for_loader(loader, config_json, config, plan, checkpoint);
+    const bool loads = report.loads_right();
     verdicts.push_back({.program = std::string(name(loader)),
                         .version = std::string(version(loader)),
                         .is_meant = is_meant_for(recipe, name(loader)),
-                        .loads = report.loads_right(),
+                        .loads = loads,
+                        .where = loads ? report.where() : "",
                         .findings = std::move(report.findings)});
   }
   for (Verdict& verdict : verdicts) {
@@ -117,10 +119,10 @@ std::string describe(const std::vector<Verdict>& verdicts, std::string_view more
   constexpr std::string_view kTitles[] = {"note", "warning", "ERROR"};
   std::string text;
   for (const Verdict& verdict : verdicts) {
-    text += fmt::format("  {} {}{}\n", verdict.version,
+    text += fmt::format("  {} {}{}{}\n", verdict.version,
                         verdict.loads ? "loads every tensor in the format that the file has"
                                       : "would not load it right",
-                        verdict.is_meant ? "" : "; the recipe is not meant for it");
+                        verdict.where, verdict.is_meant ? "" : "; the recipe is not meant for it");
     for (size_t i = 0; i < std::min(kShown, verdict.findings.size()); ++i) {
       const Finding& finding = verdict.findings[i];
       text += fmt::format("    {}: {}\n", kTitles[static_cast<size_t>(finding.severity)],

@@ -23,7 +23,8 @@ struct Verdict {
   std::string program;    // one of kPrograms
   std::string version;    // "sglang 0.5.23", whose rules were read; "ingot"
   bool is_meant = false;  // the recipe says that it makes files for this program
-  bool loads = false;     // every tensor, in the format that the file has
+  bool loads = false;     // every tensor, in the format that the file has, on one platform at least
+  std::string_view where = "";  // LoaderReport::where()
   std::vector<model::Finding> findings;
 };
 

@@ -87,6 +87,17 @@ TEST(Verdicts, NamesOfLoadersAreAddedWhereTheyAreNeeded) {
   }
 }
 
+TEST(Verdicts, SayOnWhichPlatform) {
+  const std::vector<Verdict> verdicts = {{.program = "sglang",
+                                          .version = "sglang 0.5.23",
+                                          .is_meant = true,
+                                          .loads = true,
+                                          .where = " on CUDA but not on ROCm"}};
+  EXPECT_EQ(describe(verdicts, ""),
+            "  sglang 0.5.23 loads every tensor in the format that the file has on CUDA but not on "
+            "ROCm\n");
+}
+
 // lm_head in FP8 is the one thing that the others do not take.
 TEST(Verdicts, Fp8HeadsAreForIngotAlone) {
   const base::json::object config = published("glm-5.2");

@@ -15,17 +15,18 @@ int32_t PageAccount::unfulfilled(const PageHolding& holding) {
 }
 
 bool PageAccount::open(PageHolding& holding, std::string_view salt, std::span<const int32_t> tokens,
-                       int32_t num_promised, int32_t headroom, int64_t step, int32_t& num_needed) {
+                       int32_t num_promised, int32_t headroom, int64_t step, PageDemand& demand) {
   CHECK(holding.pages.empty() && !holding.lock);
   if (shares()) holding.lock.emplace(cache_.lock(salt, tokens, step, holding.pages));
   holding.num_entered = static_cast<int32_t>(holding.pages.size());
   holding.num_promised = num_promised;
-  num_needed = unfulfilled(holding);
+  demand.num_needed = unfulfilled(holding);
   // The lock may just have taken pages out of what could be evicted, so only now is it known.
-  if (num_available() >= num_needed + headroom) {
-    promised_ += num_needed;
+  if (num_available() >= demand.num_needed + headroom) {
+    promised_ += demand.num_needed;
     return true;
   }
+  demand.num_missing = demand.num_needed + headroom - num_available();
   if (holding.lock) cache_.unlock(std::move(*holding.lock), step);
   holding = {};
   return false;
@@ -51,6 +52,9 @@ void PageAccount::enter(PageHolding& holding, std::span<const int32_t> computed,
   const auto num_full = static_cast<int32_t>(computed.size()) / kPageTokens;
   CHECK(num_full <= static_cast<int32_t>(holding.pages.size()));
   for (; holding.num_entered < num_full; ++holding.num_entered) {
+    // The cache may have the page already, and the lock then takes that one out of what could be
+    // evicted. Where all of that was promised, the page is entered later.
+    if (num_available() == 0) return;
     const auto index = static_cast<size_t>(holding.num_entered);
     const int32_t page = holding.pages[index];
     const auto tokens = computed.subspan(index * kPageTokens, kPageTokens);
@@ -58,12 +62,16 @@ void PageAccount::enter(PageHolding& holding, std::span<const int32_t> computed,
   }
 }
 
-void PageAccount::close(PageHolding& holding, int64_t step) {
+void PageAccount::close(PageHolding& holding, int64_t step, Entered entered) {
   promised_ -= unfulfilled(holding);
   const auto own = static_cast<size_t>(holding.num_entered);
   for (size_t i = own; i < holding.pages.size(); ++i) pool_.release(holding.pages[i]);
   for (const int32_t page : holding.duplicates) pool_.release(page);
-  if (holding.lock) cache_.unlock(std::move(*holding.lock), step);
+  if (holding.lock && entered == Entered::kIsForgotten) {
+    cache_.forget(std::move(*holding.lock), step);
+  } else if (holding.lock) {
+    cache_.unlock(std::move(*holding.lock), step);
+  }
   holding = {};
 }
 

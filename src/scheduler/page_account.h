@@ -28,6 +28,12 @@ struct PageHolding {
   std::optional<PrefixCache::Lock> lock = {};
 };
 
+// What opening a holding takes.
+struct PageDemand {
+  int32_t num_needed = 0;   // pages, beyond the cached ones
+  int32_t num_missing = 0;  // of them and of the headroom, that could not be had
+};
+
 // Who has which page. A page is free, or in the prefix cache, or one holder's own. What was
 // promised can always be had: it is free or nobody's use keeps it from being evicted.
 class PageAccount {
@@ -40,9 +46,9 @@ class PageAccount {
 
   // Begins a holding with the longest cached prefix of `tokens` (none for no tokens) and the
   // promise of `num_promised` pages in all. False, and nothing changes, if fewer than `headroom`
-  // pages would stay available; then `num_missing` says how many pages are lacking.
+  // pages would stay available. `demand` says in either case what it took.
   bool open(PageHolding& holding, std::string_view salt, std::span<const int32_t> tokens,
-            int32_t num_promised, int32_t headroom, int64_t step, int32_t& num_missing);
+            int32_t num_promised, int32_t headroom, int64_t step, PageDemand& demand);
 
   // Lets it have `num_pages` pages; false, and nothing changes, if they cannot be had.
   bool grow(PageHolding& holding, int32_t num_pages);
@@ -50,8 +56,10 @@ class PageAccount {
   // Enters the full pages of `computed`, the tokens whose rows are in the cache for good.
   void enter(PageHolding& holding, std::span<const int32_t> computed, int64_t step);
 
-  // Gives everything back; what was entered stays in the cache as long as there is room.
-  void close(PageHolding& holding, int64_t step);
+  // Gives everything back. What was entered stays in the cache as long as there is room, or, if its
+  // rows may be wrong, only where others hold it or go on from it.
+  enum class Entered : uint8_t { kStays, kIsForgotten };
+  void close(PageHolding& holding, int64_t step, Entered entered = Entered::kStays);
 
   const PagePool& pool() const { return pool_; }
   const PrefixCache& cache() const { return cache_; }

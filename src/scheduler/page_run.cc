@@ -1,6 +1,7 @@
 #include "scheduler/page_run.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "base/check.h"

@@ -1,6 +1,9 @@
 #include "scheduler/page_run.h"
 
+#include <cstdint>
 #include <deque>
+#include <span>
+#include <vector>
 
 #include <gtest/gtest.h>
 

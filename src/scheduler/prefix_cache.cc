@@ -132,20 +132,40 @@ void PrefixCache::unlock(Lock lock, int64_t step) {
   remove_tree_if_empty(*root);
 }
 
+void PrefixCache::forget(Lock lock, int64_t step) {
+  Node* node = lock.end_;
+  const bool is_root = node->parent == nullptr;  // it may be gone with its last lock
+  unlock(std::move(lock), step);
+  while (!is_root && node->is_evictable_leaf()) {
+    Node* parent = node->parent;
+    const bool is_last = parent->parent == nullptr;
+    release_from_end(*node, static_cast<int32_t>(node->run.size()));
+    if (is_last) return;
+    node = parent;
+  }
+}
+
 int32_t PrefixCache::evict(int32_t num_pages) {
   int32_t num_evicted = 0;
   while (num_evicted < num_pages && !evictable_leaves_.empty()) {
     Node& leaf = *evictable_leaves_.begin()->second;
-    for (; num_evicted < num_pages && !leaf.run.empty(); ++num_evicted) {
-      pool_.release(leaf.run[leaf.run.size() - 1].number);
-      leaf.run.pop_back();
-    }
-    if (leaf.run.empty()) remove_leaf(leaf);
+    num_evicted += release_from_end(leaf, num_pages - num_evicted);
   }
-  num_pages_ -= num_evicted;
-  num_evictable_ -= num_evicted;
-  num_evicted_tokens_ += int64_t{num_evicted} * kPageTokens;
   return num_evicted;
+}
+
+// Up to `num_pages` of an evictable leaf, which is gone with its last one; says how many.
+int32_t PrefixCache::release_from_end(Node& leaf, int32_t num_pages) {
+  int32_t num_released = 0;
+  for (; num_released < num_pages && !leaf.run.empty(); ++num_released) {
+    pool_.release(leaf.run[leaf.run.size() - 1].number);
+    leaf.run.pop_back();
+  }
+  if (leaf.run.empty()) remove_leaf(leaf);
+  num_pages_ -= num_released;
+  num_evictable_ -= num_released;
+  num_evicted_tokens_ += int64_t{num_released} * kPageTokens;
+  return num_released;
 }
 
 int64_t PrefixCache::memory_bytes() const {

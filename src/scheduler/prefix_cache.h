@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -66,6 +67,10 @@ class PrefixCache {
   // Ends the lock; its path was last used at `step`.
   void unlock(Lock lock, int64_t step);
 
+  // The same, and what nobody else holds or goes on from is given back to the pool, from the end of
+  // the path inwards: for a path whose pages may be wrong.
+  void forget(Lock lock, int64_t step);
+
   // Gives up to `num_pages` unlocked pages back to the pool; says how many.
   int32_t evict(int32_t num_pages);
 
@@ -91,6 +96,7 @@ class PrefixCache {
   void replace_parent(Node& node);
   void add_lock(Node& node);
   void remove_lock(Node& node);
+  int32_t release_from_end(Node& leaf, int32_t num_pages);
   void remove_leaf(Node& leaf);
   void remove_tree_if_empty(const Node& root);
   void advance_to(int64_t step);

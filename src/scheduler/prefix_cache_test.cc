@@ -1,7 +1,13 @@
 #include "scheduler/prefix_cache.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -246,6 +252,27 @@ TEST_F(PrefixCacheTest, NeverEvictsWhatIsLocked) {
   EXPECT_EQ(cache_.evict(1), 0);
 }
 
+TEST_F(PrefixCacheTest, ForgetsAPathWhereNobodyElseHoldsIt) {
+  insert("", prompt({1, 2, 3, 4}));
+  insert("", prompt({1, 2, 5}));
+  PrefixCache::Lock other = lock("", prompt({1, 2, 3}));
+  PrefixCache::Lock failed = lock("", prompt({1, 2, 3, 4}));
+  cache_.forget(std::move(failed), ++step_);
+  cache_.check_invariants();
+  EXPECT_EQ(match("", prompt({1, 2, 3, 4})), 3) << "the third is held, the first two go on";
+  EXPECT_EQ(match("", prompt({1, 2, 5})), 3);
+  cache_.forget(std::move(other), ++step_);
+  cache_.check_invariants();
+  EXPECT_EQ(match("", prompt({1, 2, 3})), 2);
+  PrefixCache::Lock rest = lock("", prompt({1, 2, 5}));
+  cache_.forget(std::move(rest), ++step_);
+  cache_.check_invariants();
+  EXPECT_EQ(pool_.num_free(), pool_.num_pages());
+  PrefixCache::Lock empty = lock("", {});
+  cache_.forget(std::move(empty), ++step_);
+  cache_.check_invariants();
+}
+
 TEST_F(PrefixCacheTest, EvictsNoMoreThanWasAskedFor) {
   insert("", prompt_of_pages(10, 1));
   EXPECT_EQ(cache_.evict(0), 0);
@@ -321,13 +348,10 @@ TEST_F(PrefixCacheTest, OneChainOf100000Tokens) {
   EXPECT_EQ(insert("", tokens), pages);
   EXPECT_LT(cache_.memory_bytes(), 6 * 100'000);
 
-  // As many nodes as there can be: locks end at every page.
-  for (int32_t num_pages = 1; num_pages <= 6250; ++num_pages) {
+  // Then a chain of 1,562 nodes: a lock ended at every fourth page.
+  for (size_t num_pages = 4; num_pages <= 6250; num_pages += 4) {
     Pages unwanted;
-    const auto prefix = std::span(tokens).first(static_cast<size_t>(num_pages) * kPageTokens);
-    if (num_pages % 2 == 0 || num_pages > 5000) {
-      unlock(cache_.lock("", prefix, ++step_, unwanted));
-    }
+    unlock(cache_.lock("", std::span(tokens).first(num_pages * kPageTokens), ++step_, unwanted));
   }
   cache_.check_invariants();
   EXPECT_EQ(pages_of("", tokens), pages);

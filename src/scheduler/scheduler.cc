@@ -1,6 +1,7 @@
 #include "scheduler/scheduler.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -24,6 +25,10 @@ base::Result<Scheduler> Scheduler::create(const SchedulerConfig& config) {
   TRY(at_least("max_prefilling", config.max_prefilling, 1));
   TRY(at_least("max_preemptions", config.max_preemptions, 0));
   TRY(at_least("max_draft_tokens", config.max_draft_tokens, 0));
+  if (config.max_draft_tokens >= config.max_step_tokens) {
+    return base::error("the scheduler's max_draft_tokens is {}; a step has {} rows",
+                       config.max_draft_tokens, config.max_step_tokens);
+  }
   return Scheduler(std::make_unique<State>(config));
 }
 
@@ -67,8 +72,10 @@ int32_t Scheduler::State::max_request_tokens() const {
 base::Status Scheduler::State::add(Request request, base::Instant now) {
   CHECK(!requests_.contains(request.id), "a request's id is used twice");
   if (request.prompt.empty()) return base::error("the prompt is empty; give at least one token");
-  if (request.max_tokens < 0) {
-    return base::error("max_tokens is {}; it cannot be negative", request.max_tokens);
+  for (const auto& [what, value] :
+       {std::pair("max_tokens", request.max_tokens), std::pair("min_tokens", request.min_tokens),
+        std::pair("max_draft_tokens", request.max_draft_tokens)}) {
+    if (value < 0) return base::error("{} is {}; it cannot be negative", what, value);
   }
   const int64_t total = static_cast<int64_t>(request.prompt.size()) + request.max_tokens;
   if (total > max_request_tokens()) {
@@ -100,6 +107,7 @@ Sequence* Scheduler::State::find(RequestId id) const {
 bool Scheduler::State::cancel(RequestId id, base::Instant now) {
   Sequence* sequence = find(id);
   if (sequence == nullptr) return false;
+  if (sequence->ending) return true;
   if (sequence->in_flight) {
     sequence->ending = FinishReason::kCancelled;
   } else {
@@ -111,6 +119,7 @@ bool Scheduler::State::cancel(RequestId id, base::Instant now) {
 bool Scheduler::State::stop(RequestId id, int32_t num_output_tokens, base::Instant now) {
   Sequence* sequence = find(id);
   if (sequence == nullptr) return false;
+  if (sequence->ending) return true;
   CHECK(0 <= num_output_tokens && num_output_tokens <= sequence->num_output());
   sequence->tokens.resize(static_cast<size_t>(sequence->num_prompt_tokens + num_output_tokens));
   if (sequence->in_flight) {
@@ -131,7 +140,9 @@ void Scheduler::State::expire(base::Instant now) {
 void Scheduler::State::finish(Sequence& sequence, FinishReason reason, base::Instant now,
                               std::string error) {
   if (sequence.runs()) {
-    stop_running(sequence);
+    // What made it fail may stand in pages that it entered, and would make others fail.
+    stop_running(sequence, reason == FinishReason::kError ? PageAccount::Entered::kIsForgotten
+                                                          : PageAccount::Entered::kStays);
   } else {
     leave_queue(sequence);
   }
@@ -153,6 +164,8 @@ void Scheduler::State::finish(Sequence& sequence, FinishReason reason, base::Ins
 }
 
 void Scheduler::State::leave_queue(Sequence& sequence) {
+  // Another request may come to lie at its address.
+  if (blocked_.sequence == &sequence) blocked_ = {};
   if (sequence.phase == Sequence::Phase::kDeferred) {
     std::erase(sequence.leader->followers, &sequence);
     --num_deferred_;
@@ -167,7 +180,8 @@ const Batch& Scheduler::State::schedule(base::Instant now) {
   preempted_in_this_step_ = false;
   expire(now);
   secure_decode_pages();
-  if (!preempted_in_this_step_) admit(now);
+  // Who was alone and preempted itself comes back at once, or nothing would be computed.
+  if (!preempted_in_this_step_ || running_.empty()) admit(now);
   compose_batch();
   under_way_ = !batch_.sequences.empty();
   scheduled_at_ = now;
@@ -223,7 +237,9 @@ void Scheduler::State::commit_sequence(Sequence& sequence, const Batch::Sequence
   }
   const auto num_final = static_cast<size_t>(std::min(sequence.num_computed, sequence.num_known()));
   account_.enter(sequence.holding, std::span(sequence.tokens).first(num_final), step_);
-  release_followers(sequence, sequence.holding.num_entered);
+  // Once its prompt is computed nobody has to wait for more of it, entered or not.
+  release_followers(
+      sequence, entry.draws ? std::numeric_limits<int32_t>::max() : sequence.holding.num_entered);
   if (ending) finish(sequence, *ending, now);
 }
 

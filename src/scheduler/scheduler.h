@@ -18,9 +18,12 @@ struct SchedulerConfig {
   int32_t max_context = 0;      // positions of one sequence
   int32_t max_step_tokens = 0;  // rows of one step; more than num_slots
   int32_t max_logit_rows = 0;   // of them with logits; 0: all may have
-  int32_t max_prefilling = 16;  // sequences whose prompts are computed side by side
+  int32_t max_prefilling = 64;  // sequences whose prompts are computed side by side
   int32_t max_preemptions = 3;  // of one request; see below
   bool prefix_cache = true;
+  // The executor's model has its MTP layer, whose rows need the hidden state before them: the last
+  // row of a cached prefix is then computed again, also while speculation is off.
+  bool writes_mtp_rows = false;
   SpeculationMode speculation = SpeculationMode::kOff;
   int32_t max_draft_tokens = 0;  // of one sequence in one step
 };
@@ -65,13 +68,15 @@ struct SchedulerStats {
 // prefill: half to the first sequence, by priority, then arrival, and the other half to those with
 // the fewest tokens left. Drafts take at most half of what decoding leaves while anybody prefills.
 // So the first prompt, with L tokens to compute, is done after at most 4 L / (max_step_tokens -
-// num_slots) steps, half as many without drafts, and a short one is not held up by long ones.
+// num_slots) steps, half as many without drafts, if it is not preempted; wanted prompt logits may
+// hold it up. A short prompt is not held up by longer ones that prefill, once it is admitted.
 //
-// Admission. By priority, then arrival, and nobody is overtaken by others of its priority that
-// arrived later, except while it waits for a prefix: a request whose prefix a running one is about
-// to compute is set aside until that is done. A request is admitted when the pages of its whole
-// prompt are free or can be evicted, beside those that were promised before; nothing is admitted
-// that would make a prefill stop for lack of pages.
+// Admission. By priority, then arrival, while fewer than max_prefilling of no lower priority
+// prefill. Nobody is overtaken by others of its priority that arrived later, except while it waits
+// for a prefix: a request whose prefix a running one of no lower priority is about to compute is
+// set aside until that is done, or gets no rows. A request is admitted when the pages of its whole
+// prompt are free or can be evicted, beside those that were promised before and a page for each
+// that runs. So no admission makes a prefill stop for lack of pages.
 //
 // Preemption. A decoding sequence that needs a page where none is to be had takes it from the
 // running sequence of the lowest priority, of these the newest, which may be itself; so does the
@@ -90,8 +95,8 @@ class Scheduler {
   // REQUIRES: its id was not added before.
   base::Status add(Request request, base::Instant now);
 
-  // Ends a request; its event comes with the next events. False: there is none of that id (any
-  // more).
+  // Ends a request. Its report is among the next events, or among those of `commit` if its step is
+  // under way; of several calls the first decides. False: there is none of that id (any more).
   bool cancel(RequestId id, base::Instant now);
 
   // Ends a request whose text met a stop string: its output is cut to the first

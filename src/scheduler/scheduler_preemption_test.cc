@@ -69,6 +69,25 @@ TEST(Preemption, ARequestOfHigherPriorityTakesTheRoomOfALowerOne) {
   EXPECT_EQ(driver.reports.at(2).usage.num_preemptions, 1);
 }
 
+TEST(Preemption, TakesNoRoomThatCannotBeEnough) {
+  SchedulerConfig config = tight_config();
+  config.num_pages = 12;
+  SchedulerDriver driver(config);
+  driver.add({.id = 1, .prompt = tokens_from(1, 64), .max_tokens = 1});
+  driver.run();  // four pages that can be evicted
+  driver.add({.id = 2, .prompt = tokens_from(2, 80), .max_tokens = 10, .priority = 1});
+  driver.add({.id = 3, .prompt = tokens_from(3, 5), .max_tokens = 10});
+  driver.step();
+  driver.step();
+  std::vector<int32_t> prompt = tokens_from(1, 64);
+  prompt.resize(90, 7);
+  driver.add({.id = 4, .prompt = prompt, .max_tokens = 2, .priority = 1});
+  driver.step();
+  EXPECT_EQ(driver.scheduler.stats().num_preemptions, 0);
+  driver.run();
+  EXPECT_EQ(driver.reports.at(4).usage.num_cached_tokens % kPageTokens, 0);
+}
+
 TEST(Preemption, EqualPriorityTakesNoRoom) {
   SchedulerConfig config = tight_config();
   config.num_slots = 1;

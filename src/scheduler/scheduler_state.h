@@ -27,7 +27,13 @@ class Scheduler::State {
   base::Status add(Request request, base::Instant now);
   bool cancel(RequestId id, base::Instant now);
   bool stop(RequestId id, int32_t num_output_tokens, base::Instant now);
-  std::vector<RequestEvent> take_events() { return std::exchange(events_, {}); }
+  std::vector<RequestEvent> take_events() {
+    std::vector<RequestEvent> events;
+    // The next step has about as many, and growing step by step costs a fifth of its time.
+    events.reserve(events_.size());
+    std::swap(events, events_);
+    return events;
+  }
   bool idle() const { return requests_.empty(); }
   int32_t max_request_tokens() const;
   SchedulerStats stats() const;
@@ -35,7 +41,7 @@ class Scheduler::State {
   const Batch& schedule(base::Instant now);
   void commit(const StepResult& result, base::Instant now);
 
-  // invariants.cc
+  // scheduler_invariants.cc
   void check_invariants() const;
 
  private:
@@ -47,7 +53,7 @@ class Scheduler::State {
   void finish(Sequence& sequence, FinishReason reason, base::Instant now, std::string error = {});
   void leave_queue(Sequence& sequence);
 
-  // admission.cc: who runs.
+  // scheduler_admission.cc: who runs.
   void admit(base::Instant now);
   bool has_lane_for(const Sequence& sequence) const;
   bool defer(Sequence& sequence);
@@ -58,15 +64,16 @@ class Scheduler::State {
   bool open_holding(Sequence& sequence);
   bool make_room_for(Sequence& sequence);
   Sequence* last_preemptible() const;
+  Sequence* victim_for(const Sequence& sequence) const;
   void start(Sequence& sequence, base::Instant now);
   void count_admission(Sequence& sequence, int32_t num_found);
   void release_followers(Sequence& leader, int32_t num_entered);
-  void stop_running(Sequence& sequence);
+  void stop_running(Sequence& sequence, PageAccount::Entered entered);
   void preempt(Sequence& sequence);
   bool is_preemptible(const Sequence& sequence) const;
   void secure_decode_pages();
 
-  // batch_composition.cc: who computes what in this step.
+  // scheduler_batch.cc: who computes what in this step.
   void compose_batch();
   void choose_drafts();
   int32_t max_drafts(const Sequence& sequence, int32_t depth) const;
@@ -77,7 +84,7 @@ class Scheduler::State {
   void append_prefill(Sequence& sequence, int32_t num_rows);
   Batch::Sequence& append_entry(Sequence& sequence);
   void tell_new_pages(Sequence& sequence, Batch::Sequence& entry);
-  void recycle_batch();
+  void set_spare_entries_aside();
 
   // scheduler.cc: what came of it.
   void commit_sequence(Sequence& sequence, const Batch::Sequence& entry,
@@ -104,7 +111,7 @@ class Scheduler::State {
   // cache since may be part of its prefix, and no more than that.
   struct Blocked {
     const Sequence* sequence = nullptr;
-    int32_t num_needed = 0;
+    PageDemand demand = {};
     int64_t num_inserted_tokens = 0;
   };
   Blocked blocked_;

@@ -47,6 +47,50 @@ TEST(Scheduler, RefusesWhatCanNeverFit) {
   EXPECT_EQ(driver.reports.at(4).reason, FinishReason::kLength);
 }
 
+TEST(Scheduler, RefusesNegativeNumbers) {
+  SchedulerDriver driver(roomy_config());
+  EXPECT_FALSE(driver.scheduler.add({.id = 1, .prompt = {1}, .max_draft_tokens = -3}, at(0)));
+  EXPECT_FALSE(driver.scheduler.add({.id = 2, .prompt = {1}, .min_tokens = -1}, at(0)));
+  SchedulerConfig config = roomy_config();
+  config.max_draft_tokens = 64;
+  EXPECT_FALSE(Scheduler::create(config)) << "more than a step has rows";
+}
+
+TEST(Scheduler, NobodyWaitsForAPrefixThatGetsNoRows) {
+  SchedulerDriver driver(roomy_config());
+  driver.add({.id = 1, .prompt = tokens_from(1, 4000), .max_tokens = 1});
+  driver.add({.id = 2, .prompt = tokens_from(2, 5000), .max_tokens = 1});
+  driver.step();
+  driver.add({.id = 3, .prompt = tokens_from(2, 30), .max_tokens = 1});
+  driver.step();
+  EXPECT_TRUE(driver.reports.contains(3));
+}
+
+TEST(Scheduler, SeveralPromptsWithLogitsShareTheRows) {
+  SchedulerDriver driver(roomy_config());
+  for (RequestId id = 1; id <= 2; ++id) {
+    driver.add({.id = id,
+                .prompt = tokens_from(static_cast<int32_t>(id), id == 1 ? 2000 : 30),
+                .max_tokens = 0,
+                .wants_prompt_logits = true});
+  }
+  driver.step();
+  EXPECT_TRUE(driver.reports.contains(2));
+}
+
+TEST(Scheduler, OfSeveralEndingsTheFirstDecides) {
+  SchedulerDriver driver(roomy_config());
+  driver.add({.id = 1, .prompt = tokens_from(1, 5), .max_tokens = 50});
+  for (int i = 0; i < 10; ++i) driver.step();
+  const Batch& batch = driver.schedule();
+  EXPECT_TRUE(driver.scheduler.stop(1, 3, at(20)));
+  EXPECT_TRUE(driver.scheduler.stop(1, 5, at(20)));
+  EXPECT_TRUE(driver.scheduler.cancel(1, at(20)));
+  driver.commit(batch);
+  EXPECT_EQ(driver.reports.at(1).reason, FinishReason::kStop);
+  EXPECT_EQ(driver.reports.at(1).usage.num_output_tokens, 3);
+}
+
 TEST(Scheduler, ComputesAPromptInChunksAndThenATokenAStep) {
   SchedulerDriver driver(roomy_config());
   driver.add({.id = 7, .prompt = tokens_from(0, 100), .max_tokens = 3});
@@ -152,20 +196,23 @@ TEST(Scheduler, ARepeatedPromptComputesOneRow) {
   }
 }
 
-TEST(Scheduler, WithSpeculationTheRowBeforeIsRepeated) {
-  SchedulerConfig config = roomy_config();
-  config.speculation = SpeculationMode::kFixed;
-  config.max_draft_tokens = 2;
-  SchedulerDriver driver(config);
-  driver.add({.id = 1, .prompt = tokens_from(0, 40), .max_tokens = 1});
-  driver.run();
-  driver.add({.id = 2, .prompt = tokens_from(0, 40), .max_tokens = 1});
-  const Batch& batch = driver.schedule();
-  EXPECT_EQ(batch.sequences[0].first_position, 31);
-  EXPECT_EQ(batch.sequences[0].num_read_only_tokens, 1);
-  EXPECT_EQ(batch.sequences[0].tokens.size(), 9u);
-  driver.commit(batch);
-  EXPECT_EQ(driver.scheduler.stats().num_read_only_tokens, 1);
+TEST(Scheduler, WhereMtpRowsAreWrittenTheRowBeforeIsRepeated) {
+  for (const SpeculationMode mode : {SpeculationMode::kOff, SpeculationMode::kFixed}) {
+    SchedulerConfig config = roomy_config();
+    config.speculation = mode;
+    config.max_draft_tokens = mode == SpeculationMode::kOff ? 0 : 2;
+    config.writes_mtp_rows = mode == SpeculationMode::kOff;  // else it goes without saying
+    SchedulerDriver driver(config);
+    driver.add({.id = 1, .prompt = tokens_from(0, 40), .max_tokens = 1});
+    driver.run();
+    driver.add({.id = 2, .prompt = tokens_from(0, 40), .max_tokens = 1});
+    const Batch& batch = driver.schedule();
+    EXPECT_EQ(batch.sequences[0].first_position, 31);
+    EXPECT_EQ(batch.sequences[0].num_read_only_tokens, 1);
+    EXPECT_EQ(batch.sequences[0].tokens.size(), 9u);
+    driver.commit(batch);
+    EXPECT_EQ(driver.scheduler.stats().num_read_only_tokens, 1);
+  }
 }
 
 TEST(Scheduler, WhatWasGeneratedIsCachedToo) {
@@ -204,6 +251,14 @@ TEST(Scheduler, WhoWaitsForAPrefixLetsOthersPass) {
   driver.run();
   EXPECT_EQ(driver.reports.at(1).usage.num_cached_tokens, 48);
   EXPECT_EQ(driver.reports.at(1).usage.num_prefill_tokens, 641 - 48);
+}
+
+TEST(Scheduler, NobodyWaitsForAPrefixOfLowerPriority) {
+  SchedulerDriver driver(roomy_config());
+  driver.add({.id = 1, .prompt = tokens_from(1, 640), .max_tokens = 1, .priority = -1});
+  driver.step();
+  driver.add({.id = 2, .prompt = tokens_from(1, 640), .max_tokens = 1});
+  EXPECT_TRUE(SchedulerDriver::has(driver.schedule(), 2));
 }
 
 TEST(Scheduler, SaltsNeverMeet) {
@@ -287,6 +342,19 @@ TEST(Scheduler, AnErrorEndsItsRequestAlone) {
   EXPECT_EQ(driver.reports.at(1).reason, FinishReason::kError);
   EXPECT_EQ(driver.reports.at(1).error, "logits are not finite");
   EXPECT_EQ(driver.outputs.at(2), counting(5));
+}
+
+TEST(Scheduler, WhatAFailedRequestComputedIsNotReused) {
+  SchedulerDriver driver(roomy_config());
+  driver.add({.id = 1, .prompt = tokens_from(1, 100), .max_tokens = 5});
+  driver.step();
+  EXPECT_EQ(driver.scheduler.stats().num_cached_pages, 4);
+  driver.failing[1] = "logits are not finite";
+  driver.run();
+  EXPECT_EQ(driver.scheduler.stats().num_cached_pages, 0);
+  driver.add({.id = 2, .prompt = tokens_from(1, 100), .max_tokens = 5});
+  driver.run();
+  EXPECT_EQ(driver.reports.at(2).usage.num_cached_tokens, 0);
 }
 
 TEST(Scheduler, CancelFreesEverythingAtEveryMoment) {

@@ -30,6 +30,7 @@ struct Sequence {
   int32_t num_told_pages = 0;  // of the holding, that the executor knows
   int32_t num_computed = 0;    // tokens whose rows are in the cache
   bool repeats_last = false;   // row num_computed - 1 has to be computed again, without writing
+  bool is_stalled = false;     // prefilling, and the last step had no rows for it
   std::vector<Sequence*> followers = {};  // deferred until this one has computed a prefix
 
   int32_t prefix_awaited = 0;     // of kDeferred: tokens of the shared prefix

@@ -142,12 +142,82 @@ TEST_F(Quantize, ADryRunWritesNothing) {
   EXPECT_TRUE(text.out.contains("sglang 0.5.23 loads every tensor")) << text.out;
   const Outcome without = run_ingot({"quantize", path("model"), "--dry-run"});
   EXPECT_EQ(without.status, 0) << without.err;
-  EXPECT_EQ(without.out, text.out);
+  EXPECT_TRUE(text.out.starts_with(without.out)) << without.out;
+  EXPECT_TRUE(text.out.contains("/dry: ")) << text.out;
+  EXPECT_TRUE(text.out.contains("MB would be written at most, and ")) << text.out;
   const Outcome outcome = run_ingot(quantize("dry", {"--dry-run", "--json"}));
   const json::object document = json_of(outcome.out).get_object();
   EXPECT_EQ(document.at("schema"), "ingot.quantization_plan/1");
   EXPECT_EQ(document.at("tensors").as_array().size(), 428U);
+  EXPECT_EQ(document.at("destination").at("is_complete"), false);
+  EXPECT_GT(document.at("destination").at("bytes_to_write_max").as_int64(), 0);
   EXPECT_FALSE(fs::exists(path("dry")));
+}
+
+// What a run would meet at its destination, refusals included, in the run's own words.
+TEST_F(Quantize, ADryRunLooksAtTheDestination) {
+  const Outcome complete = run_ingot(quantize("expected", {"--dry-run"}));
+  EXPECT_EQ(complete.status, 0) << complete.err;
+  EXPECT_TRUE(complete.out.contains("complete already; nothing would be written")) << complete.out;
+  fs::copy(path("expected"), path("half"));
+  const auto shard = [&](int number) {
+    return fs::path(path("half")) /
+           fmt::format("model-{:05}-of-{:05}.safetensors", number, kShards);
+  };
+  for (const fs::path& file : {fs::path(path("half")) / "config.json", shard(2), shard(4)}) {
+    fs::remove(file);
+  }
+  const auto before = snapshot(path("half"));
+  const Outcome half = run_ingot(quantize("half", {"--dry-run"}));
+  EXPECT_EQ(half.status, 0) << half.err;
+  EXPECT_TRUE(half.out.contains("an interrupted run of this, 3 of 5 files finished; ")) << half.out;
+  EXPECT_TRUE(snapshot(path("half")) == before);
+  write_file(path("file"), "x");
+  fs::create_directory(path("other"));
+  write_file(path("other") + "/mine.txt", "x");
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {quantize("file"), "cannot create"},
+      {quantize("other"), "holds mine.txt and no interrupted run"},
+      {quantize("model"), "lies in the source"},
+      {quantize("half", {"--dequant", "bf16"}), "holds an interrupted run of other work"},
+      {quantize("expected", {"--dequant", "bf16"}), "holds a model already"},
+      {quantize("new", {"--memory", "1KiB"}), "is too little"},
+  };
+  for (const auto& [arguments, words] : cases) {
+    std::vector<std::string> dry_run = arguments;
+    dry_run.emplace_back("--dry-run");
+    for (const auto& command : {arguments, dry_run}) {
+      const Outcome outcome = run_ingot(command);
+      EXPECT_EQ(outcome.status, 2) << words;
+      EXPECT_TRUE(outcome.err.contains(words)) << outcome.err;
+      EXPECT_EQ(outcome.out, "");
+    }
+  }
+}
+
+TEST_F(Quantize, AnUnfinishedDestinationIsNamedAsSuch) {
+  fs::copy(path("expected"), path("unfinished"));
+  fs::remove(fs::path(path("unfinished")) / "config.json");
+  write_file(path("unfinished.json"), "[1, 2]");
+  const std::string model = path("unfinished");
+  const std::vector<std::string> commands[] = {
+      {"inspect", model},
+      {"chat", model, "Hello"},
+      {"generate", model, "--prompt", "Hello"},
+      {"generate", model, "--token-ids", path("unfinished.json")},
+      {"score", model, "--token-ids", path("unfinished.json")},
+      {"quantize", model, path("never")},
+  };
+  for (const auto& command : commands) {
+    const Outcome outcome = run_ingot(command);
+    EXPECT_EQ(outcome.status, 2) << command[0];
+    EXPECT_TRUE(
+        outcome.err.contains("an unfinished quantization; give the same `ingot quantize` "
+                             "command again to finish it"))
+        << command[0] << ": " << outcome.err;
+  }
+  EXPECT_EQ(run_ingot(quantize("unfinished")).status, 0);
+  EXPECT_TRUE(snapshot(model) == expected_);
 }
 
 // What others would not load is said before the work and after it, and is no failure of a recipe
@@ -220,6 +290,12 @@ TEST_F(Quantize, RefusesBadOptions) {
       {{"quantize", path("model")}, "DESTINATION is missing"},
       {{"quantize", path("model"), "/proc/quantized"}, "cannot create"},
       {{"quantize", path("expected"), path("bad")}, "MXFP4 already"},
+      {{"quantize", path("absent"), path("bad")},
+       "absent: not there; SOURCE is a model's directory"},
+      {{"quantize", path("model") + "/config.json", path("bad")},
+       "config.json: no directory; SOURCE is a model's directory"},
+      {{"quantize", scratch_->path().string(), path("bad")},
+       "no config.json in it; SOURCE is a model's directory: config.json and its safetensors"},
   };
   for (const auto& [arguments, words] : cases) {
     const Outcome outcome = run_ingot(arguments);

@@ -341,7 +341,7 @@ TEST_F(Text, ControlCStopsTheAnswerAndNotTheProgram) {
   for (size_t count = 1; count <= 2; ++count) {
     ASSERT_TRUE(brings(terminal, "go on for ever\n", "\x1b[2m", count));
     terminal.type(kControlC);
-    ASSERT_TRUE(terminal.wait_for("finished: abort", count)) << terminal.shown();
+    ASSERT_TRUE(terminal.wait_for("finished: cancelled", count)) << terminal.shown();
   }
   ASSERT_TRUE(brings(terminal, "/reset\n", "the conversation is forgotten"));
   EXPECT_TRUE(brings(terminal, "/tokens\n", kEmptyConversation));

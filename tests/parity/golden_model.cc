@@ -42,7 +42,7 @@ size_t count_pages(size_t tokens) {
   return (tokens + scheduler::kPageTokens - 1) / scheduler::kPageTokens;
 }
 
-// Hands out pages, feeds an executor and sorts what comes back by sequence.
+// Hands out pages, feeds an runner and sorts what comes back by sequence.
 class Runner {
  public:
   Runner(GoldenModel& model, const std::vector<Ids>& sequences, int32_t num_drafts)
@@ -51,7 +51,7 @@ class Runner {
         num_drafts_(model.loaded().transformer().has_mtp() ? num_drafts : 0),
         computed_(sequences.size(), 0),
         held_pages_(sequences.size(), 0) {
-    engine::ExecutorCapacity capacity{.num_slots = static_cast<int32_t>(sequences.size())};
+    engine::RunnerCapacity capacity{.num_slots = static_cast<int32_t>(sequences.size())};
     size_t longest = 0;
     for (const Ids& ids : sequences) {
       capacity.step_tokens += static_cast<int64_t>(ids.size());
@@ -60,7 +60,7 @@ class Runner {
     }
     capacity.logit_rows = capacity.step_tokens;
     capacity.context = static_cast<int64_t>(longest + extra_slots());
-    executor_ = engine::ModelExecutor::create(model.loaded(), model.team(), capacity).value();
+    runner_ = engine::ModelRunner::create(model.loaded(), model.team(), capacity).value();
     for (int64_t page = 0; page < capacity.num_pages; ++page) {
       free_pages_.push_back(static_cast<int32_t>(page));
     }
@@ -78,7 +78,7 @@ class Runner {
     mtp_row_sequences_.clear();
     for (const Piece& piece : step) append(piece, batch);
     const model::ForwardObserver observer = recorder();
-    std::span<const float> logits = executor_->forward(batch, &observer);
+    std::span<const float> logits = runner_->forward(batch, &observer);
     for (const Piece& piece : step) {
       auto& repeated = outcome_.repeated_logits[piece.sequence];
       auto& fresh = outcome_.logits[piece.sequence];
@@ -93,13 +93,13 @@ class Runner {
   }
 
   void draft() {
-    outcome_.drafts.resize(sequences_.size());
-    if (num_drafts_ == 0) return;
+    if (num_drafts_ == 0) return outcome_.drafts.resize(sequences_.size());
     std::vector<engine::DraftStart> starts;
     mtp_row_sequences_.clear();
     for (size_t s = 0; s < sequences_.size(); ++s) {
       const std::span<const float> last = std::span(outcome_.logits[s]).last(model_.vocabulary());
-      starts.push_back({.slot = static_cast<int32_t>(s), .token = engine::argmax(last)});
+      starts.push_back(
+          {.slot = static_cast<int32_t>(s), .token = engine::argmax(last), .count = num_drafts_});
       mtp_row_sequences_.push_back(s);
     }
     // Of a chain's rows only the first follows from what the target computed.
@@ -110,7 +110,9 @@ class Runner {
                                                               const kernels::Selection& selection) {
       if (std::exchange(first, false)) record_all.on_selection(layer, rows, selection);
     }};
-    outcome_.drafts = executor_->draft(starts, num_drafts_, &observer).value();
+    for (auto& chain : runner_->draft(starts, &observer)) {
+      outcome_.drafts.push_back(std::move(chain).value());
+    }
   }
 
   Outcome take_outcome() { return std::move(outcome_); }
@@ -169,7 +171,7 @@ class Runner {
   std::vector<size_t> computed_;
   std::vector<size_t> held_pages_;
   std::vector<int32_t> free_pages_;
-  std::unique_ptr<engine::ModelExecutor> executor_;
+  std::unique_ptr<engine::ModelRunner> runner_;
   std::vector<size_t> row_sequences_;      // of the step's rows
   std::vector<size_t> mtp_row_sequences_;  // of the MTP layer's rows
   Outcome outcome_;

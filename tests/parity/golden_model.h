@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/thread_team.h"
-#include "engine/model_executor.h"
+#include "engine/model_runner.h"
 #include "tensor/dtype.h"
 
 // Models whose weights follow from a seed, what an independent implementation computes with them,
@@ -87,7 +87,7 @@ struct Outcome {
   std::vector<Ids> drafts;  // after the greedy next token; empty without the MTP layer
 };
 
-// Runs the steps one after another on a fresh executor whose pages are handed out in a scattered
+// Runs the steps one after another on a fresh runner whose pages are handed out in a scattered
 // order, with a slot a sequence. Then drafts `num_drafts` tokens after all sequences at once.
 Outcome run_steps(GoldenModel& model, const std::vector<Ids>& sequences,
                   const std::vector<Step>& steps, int32_t num_drafts = 4);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -7,7 +8,8 @@
 namespace ingot::scheduler {
 
 void Scheduler::State::compose_batch() {
-  recycle_batch();
+  batch_.released_slots.clear();
+  in_flight_.clear();
   decoding_.clear();
   prefilling_.clear();
   for (Sequence* sequence : running_) {
@@ -19,15 +21,16 @@ void Scheduler::State::compose_batch() {
   for (size_t i = 0; i < prefilling_.size(); ++i) {
     if (shares_[i].rows > 0) append_prefill(*prefilling_[i], shares_[i].rows);
   }
+  set_spare_entries_aside();
   if (!batch_.sequences.empty()) std::swap(batch_.released_slots, released_slots_);
 }
 
-// Entries of the last batch keep their memory for later ones.
-void Scheduler::State::recycle_batch() {
-  std::ranges::move(batch_.sequences, std::back_inserter(spare_entries_));
-  batch_.sequences.clear();
-  batch_.released_slots.clear();
-  in_flight_.clear();
+// The entries beyond the batch's keep their memory for later ones.
+void Scheduler::State::set_spare_entries_aside() {
+  while (batch_.sequences.size() > in_flight_.size()) {
+    spare_entries_.push_back(std::move(batch_.sequences.back()));
+    batch_.sequences.pop_back();
+  }
 }
 
 int32_t Scheduler::State::max_drafts(const Sequence& sequence, int32_t depth) const {
@@ -77,7 +80,7 @@ int32_t Scheduler::State::secure_draft_pages(Sequence& sequence, int32_t num_dra
 void Scheduler::State::share_out_prefill() {
   int32_t rows = config_.max_step_tokens - static_cast<int32_t>(decoding_.size());
   for (const int32_t drafts : num_drafts_) rows -= drafts;
-  // Everybody gets the logits of one row; what is left goes to the first that wants more.
+  // Everybody gets the logits of one row; what is left goes to those that want more, in order.
   int32_t logit_rows = max_logit_rows() - (config_.max_step_tokens - rows) -
                        static_cast<int32_t>(prefilling_.size());
   shares_.clear();
@@ -85,24 +88,32 @@ void Scheduler::State::share_out_prefill() {
     PrefillShare share{.rows_left = sequence->num_rows_left(),
                        .min_rows = sequence->repeats_last ? 2 : 1,
                        .max_rows = rows};
-    if (sequence->request.wants_prompt_logits) {
-      share.max_rows = std::min(rows, 1 + std::exchange(logit_rows, 0));
+    if (sequence->request.wants_prompt_logits && config_.max_logit_rows > 0) {
+      const int32_t more = std::min(logit_rows, share.rows_left - 1);
+      share.max_rows = std::min(rows, 1 + more);
+      logit_rows -= more;
     }
     shares_.push_back(share);
   }
   share_prefill(shares_, rows);
+  for (size_t i = 0; i < prefilling_.size(); ++i) {
+    prefilling_[i]->is_stalled = shares_[i].rows == 0;
+    // What nobody computes is not worth waiting for.
+    if (shares_[i].rows > 0) continue;
+    release_followers(*prefilling_[i], std::numeric_limits<int32_t>::max());
+  }
 }
 
 Batch::Sequence& Scheduler::State::append_entry(Sequence& sequence) {
-  if (spare_entries_.empty()) {
-    batch_.sequences.emplace_back();
-  } else {
+  // The last batch's entries are written over in place.
+  if (in_flight_.size() == batch_.sequences.size()) {
+    if (spare_entries_.empty()) spare_entries_.emplace_back();
     batch_.sequences.push_back(std::move(spare_entries_.back()));
     spare_entries_.pop_back();
   }
+  Batch::Sequence& entry = batch_.sequences[in_flight_.size()];
   in_flight_.push_back(&sequence);
   sequence.in_flight = true;
-  Batch::Sequence& entry = batch_.sequences.back();
   entry.request = sequence.request.id;
   entry.slot = sequence.slot;
   entry.num_draft_tokens = 0;

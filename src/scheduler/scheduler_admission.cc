@@ -32,10 +32,11 @@ void Scheduler::State::admit(base::Instant now) {
   for (int attempt = 0; attempt < kAttemptsPerStep && !waiting_.empty(); ++attempt) {
     Sequence& sequence = **waiting_.begin();
     if (!has_lane_for(sequence)) return;
-    const bool fits = !is_sure_not_to_fit(sequence);
-    if (fits && defer(sequence)) continue;
-    const bool opened = fits && !free_slots_.empty() && open_holding(sequence);
-    if (!opened && !make_room_for(sequence)) return;
+    const bool may_preempt = victim_for(sequence) != nullptr;
+    if (!may_preempt && (free_slots_.empty() || is_sure_not_to_fit(sequence))) return;
+    if (defer(sequence)) continue;
+    if (!open_holding(sequence) && !make_room_for(sequence)) return;
+    if (free_slots_.empty()) preempt(*victim_for(sequence));
     start(sequence, now);
   }
 }
@@ -52,7 +53,7 @@ bool Scheduler::State::has_lane_for(const Sequence& sequence) const {
 bool Scheduler::State::is_sure_not_to_fit(const Sequence& sequence) const {
   if (blocked_.sequence != &sequence) return false;
   const int64_t inserted = account_.cache().num_inserted_tokens() - blocked_.num_inserted_tokens;
-  const int64_t least_needed = blocked_.num_needed - inserted / kPageTokens;
+  const int64_t least_needed = blocked_.demand.num_needed - inserted / kPageTokens;
   return account_.num_available() < least_needed + static_cast<int64_t>(running_.size());
 }
 
@@ -82,7 +83,9 @@ Sequence* Scheduler::State::leader_of(const Sequence& sequence, int32_t num_cach
   Sequence* leader = nullptr;
   num_shared = num_cached;
   for (Sequence* other : running_) {
-    if (other->phase != Sequence::Phase::kPrefilling) continue;
+    // Others go before somebody of lower priority, so its prefix may be long in coming.
+    if (other->request.priority < sequence.request.priority) break;
+    if (other->phase != Sequence::Phase::kPrefilling || other->is_stalled) continue;
     if (other->request.cache_salt != sequence.request.cache_salt) continue;
     const int32_t shared = shared_prefix(sequence, *other);
     const bool is_still_computed = other->holding.num_entered * kPageTokens < shared;
@@ -110,13 +113,13 @@ int32_t Scheduler::State::pages_to_promise(const Sequence& sequence) const {
 
 bool Scheduler::State::open_holding(Sequence& sequence) {
   const auto headroom = static_cast<int32_t>(running_.size());  // each may need a page soon
-  int32_t num_needed = 0;
+  PageDemand demand;
   if (account_.open(sequence.holding, sequence.request.cache_salt, cacheable(sequence),
-                    pages_to_promise(sequence), headroom, step_, num_needed)) {
+                    pages_to_promise(sequence), headroom, step_, demand)) {
     return true;
   }
   blocked_ = {.sequence = &sequence,
-              .num_needed = num_needed,
+              .demand = demand,
               .num_inserted_tokens = account_.cache().num_inserted_tokens()};
   return false;
 }
@@ -128,34 +131,36 @@ Sequence* Scheduler::State::last_preemptible() const {
   return nullptr;
 }
 
-// Takes slots and pages from sequences of lower priority, if that can be enough, and opens the
-// holding. Pages that victims share with others do not become free, so it may be in vain.
+// Who has to make room for it, if anybody.
+Sequence* Scheduler::State::victim_for(const Sequence& sequence) const {
+  Sequence* last = last_preemptible();
+  const bool is_lower = last != nullptr && last->request.priority < sequence.request.priority;
+  return is_lower ? last : nullptr;
+}
+
+// Takes pages from sequences of lower priority, if that can be enough, and opens the holding that
+// could not be opened. Pages that victims share with others do not become free, so it may be in
+// vain.
 bool Scheduler::State::make_room_for(Sequence& sequence) {
-  int64_t obtainable = account_.num_available();
-  int64_t num_victims = 0;
+  int64_t obtainable = 0;
   for (const Sequence* other : running_) {
     if (other->request.priority >= sequence.request.priority || !is_preemptible(*other)) continue;
-    ++num_victims;
-    obtainable +=
-        std::max(static_cast<int32_t>(other->holding.pages.size()), other->holding.num_promised);
+    const auto held = static_cast<int32_t>(other->holding.pages.size());
+    obtainable += std::max(held, other->holding.num_promised) + 1;  // one of headroom
   }
-  const int32_t cached =
-      account_.cache().match_length(sequence.request.cache_salt, cacheable(sequence)) / kPageTokens;
-  const int64_t headroom = static_cast<int64_t>(running_.size()) - num_victims;
-  const int64_t needed = pages_to_promise(sequence) - cached + headroom;
-  if (num_victims == 0 || obtainable < needed) return false;
-  while (true) {
-    Sequence* victim = last_preemptible();
-    if (victim == nullptr || victim->request.priority >= sequence.request.priority) return false;
+  if (obtainable < blocked_.demand.num_missing) return false;
+  while (Sequence* victim = victim_for(sequence)) {
     preempt(*victim);
     if (open_holding(sequence)) return true;
   }
+  return false;
 }
 
 void Scheduler::State::start(Sequence& sequence, base::Instant now) {
   waiting_.erase(&sequence);
   if (blocked_.sequence == &sequence) blocked_ = {};
   sequence.phase = Sequence::Phase::kPrefilling;
+  sequence.is_stalled = false;
   sequence.slot = free_slots_.back();
   free_slots_.pop_back();
   sequence.num_told_pages = 0;
@@ -163,8 +168,8 @@ void Scheduler::State::start(Sequence& sequence, base::Instant now) {
   count_admission(sequence, num_found);
   sequence.num_computed = num_found;
   // The last row is wanted for its logits, or for the hidden state that the MTP layer goes on from.
-  const bool speculates = config_.speculation != SpeculationMode::kOff;
-  sequence.repeats_last = num_found > 0 && (speculates || num_found == sequence.num_known());
+  const bool needs_state = config_.writes_mtp_rows || config_.speculation != SpeculationMode::kOff;
+  sequence.repeats_last = num_found > 0 && (needs_state || num_found == sequence.num_known());
   if (!sequence.timings.admitted) sequence.timings.admitted = now;
   running_.insert(std::ranges::lower_bound(running_, &sequence, GoesFirst()), &sequence);
 }
@@ -193,8 +198,8 @@ void Scheduler::State::release_followers(Sequence& leader, int32_t num_entered) 
   });
 }
 
-void Scheduler::State::stop_running(Sequence& sequence) {
-  account_.close(sequence.holding, step_);
+void Scheduler::State::stop_running(Sequence& sequence, PageAccount::Entered entered) {
+  account_.close(sequence.holding, step_, entered);
   released_slots_.push_back(sequence.slot);
   free_slots_.push_back(sequence.slot);
   sequence.slot = -1;
@@ -203,7 +208,7 @@ void Scheduler::State::stop_running(Sequence& sequence) {
 }
 
 void Scheduler::State::preempt(Sequence& sequence) {
-  stop_running(sequence);
+  stop_running(sequence, PageAccount::Entered::kStays);
   sequence.phase = Sequence::Phase::kWaiting;
   sequence.num_computed = 0;
   sequence.repeats_last = false;

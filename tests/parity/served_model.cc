@@ -1,0 +1,96 @@
+#include "parity/served_model.h"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "engine/model_text.h"
+#include "kernels/target.h"
+#include "scheduler/step_loop.h"
+
+namespace ingot::parity {
+namespace {
+
+const std::filesystem::path kModel = INGOT_SOURCE_DIR "/models/ingot-3m";
+
+engine::RunnerCapacity capacity_of(const scheduler::SchedulerConfig& config) {
+  return {.step_tokens = config.max_step_tokens,
+          .logit_rows = config.max_logit_rows == 0 ? config.max_step_tokens : config.max_logit_rows,
+          .context = config.max_context,
+          .num_pages = config.num_pages,
+          .num_slots = config.num_slots};
+}
+
+// Hands batches on and keeps what the executor told beside its tokens.
+class Recorder final : public scheduler::Executor {
+ public:
+  explicit Recorder(engine::ModelExecutor& executor) : executor_(executor) {}
+
+  const scheduler::StepResult& execute(const scheduler::Batch& batch) override {
+    const scheduler::StepResult& result = executor_.execute(batch);
+    for (size_t i = 0; i < batch.sequences.size(); ++i) {
+      ServedAnswer& answer = answers[batch.sequences[i].request];
+      const engine::StepLogprobs& told = executor_.logprobs()[i];
+      answer.logprobs.insert(answer.logprobs.end(), told.drawn.begin(), told.drawn.end());
+      answer.prompt_logprobs.insert(answer.prompt_logprobs.end(), told.prompt.begin(),
+                                    told.prompt.end());
+    }
+    return result;
+  }
+
+  std::map<scheduler::RequestId, ServedAnswer> answers;
+
+ private:
+  engine::ModelExecutor& executor_;
+};
+
+}  // namespace
+
+ServedModel::ServedModel(int threads) : team_(threads) {
+  const char* targets = std::getenv("INGOT_TARGETS");
+  engine::RunnerOptions options;
+  options.target = kernels::usable_target(targets == nullptr ? "" : targets).value();
+  plain_ = engine::LoadedModel::load(kModel, options, team_, clock_).value();
+  options.mtp = model::MtpChoice::kLoad;
+  with_mtp_ = engine::LoadedModel::load(kModel, options, team_, clock_).value();
+}
+
+std::vector<int32_t> ServedModel::tokens_of(const std::string& text) const {
+  return engine::load_tokenizer(kModel)
+      .value()
+      .encode(text, text::ControlTokens::kRecognise)
+      .value();
+}
+
+ServedModel::Run ServedModel::serve(const scheduler::SchedulerConfig& config,
+                                    const std::vector<ServedRequest>& requests) {
+  const bool speculates = config.speculation != scheduler::SpeculationMode::kOff;
+  const engine::LoadedModel& loaded = speculates ? *with_mtp_ : *plain_;
+  const auto runner = engine::ModelRunner::create(loaded, team_, capacity_of(config)).value();
+  engine::ModelExecutor executor(*runner, engine::TokenMask(loaded.config().vocab_size));
+  Recorder recorder(executor);
+  scheduler::Scheduler scheduler = scheduler::Scheduler::create(config).value();
+  scheduler::StepLoop loop(scheduler, recorder, clock_);
+  size_t num_arrived = 0;
+  for (int step = 0; num_arrived < requests.size() || !scheduler.idle(); ++step) {
+    for (const ServedRequest& served : requests) {
+      if (served.arrives_before_step != step) continue;
+      ++num_arrived;
+      executor.add(served.request.id, served.request.prompt, served.drawing);
+      EXPECT_TRUE(scheduler.add(served.request, clock_.now()));
+    }
+    loop.step();
+    scheduler.check_invariants();
+    for (const scheduler::RequestEvent& event : scheduler.take_events()) {
+      ServedAnswer& answer = recorder.answers[event.request];
+      answer.tokens.insert(answer.tokens.end(), event.tokens.begin(), event.tokens.end());
+      if (event.report) {
+        answer.report = *event.report;
+        executor.remove(event.request);
+      }
+    }
+  }
+  return {.answers = std::move(recorder.answers), .stats = scheduler.stats()};
+}
+
+}  // namespace ingot::parity

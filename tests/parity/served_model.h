@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/thread_team.h"
+#include "engine/model_executor.h"
+#include "engine/model_runner.h"
+#include "scheduler/scheduler.h"
+
+namespace ingot::parity {
+
+// A request as a test writes it: text is tokenized beforehand.
+struct ServedRequest {
+  scheduler::Request request;
+  engine::DrawingOptions drawing;
+  int arrives_before_step = 0;
+};
+
+struct ServedAnswer {
+  std::vector<int32_t> tokens;
+  std::vector<engine::TokenLogprobs> logprobs;         // of the tokens
+  std::vector<engine::TokenLogprobs> prompt_logprobs;  // from the prompt's second token on
+  scheduler::RequestReport report;
+};
+
+// The bundled model, served by the real scheduler and executor in one loop; with its MTP layer
+// where the scheduler speculates. The scheduler's invariants are checked in every step.
+class ServedModel {
+ public:
+  explicit ServedModel(int threads);
+
+  struct Run {
+    std::map<scheduler::RequestId, ServedAnswer> answers;
+    scheduler::SchedulerStats stats;
+  };
+  // Steps until all are answered.
+  Run serve(const scheduler::SchedulerConfig& config, const std::vector<ServedRequest>& requests);
+
+  std::vector<int32_t> tokens_of(const std::string& text) const;
+
+ private:
+  base::SystemClock clock_;
+  base::ThreadTeam team_;
+  std::unique_ptr<engine::LoadedModel> plain_;
+  std::unique_ptr<engine::LoadedModel> with_mtp_;
+};
+
+}  // namespace ingot::parity
