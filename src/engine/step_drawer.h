@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_team.h"
+#include "engine/model_runner.h"
+#include "engine/sampler.h"
+#include "engine/sampling_params.h"
+#include "engine/token_history.h"
+#include "engine/token_logprobs.h"
+#include "engine/token_mask.h"
+#include "scheduler/batch.h"
+
+namespace ingot::engine {
+
+// What drawing a request's tokens takes, beside what its batches say.
+struct DrawingOptions {
+  SamplingParams sampling = {};
+  int32_t min_tokens = 0;                    // before as many,
+  std::vector<int32_t> stop_token_ids = {};  // these cannot be drawn
+  bool wants_prompt_logprobs = false;        // with sampling.num_top_logprobs
+};
+
+// What a step told beside its tokens, for a sequence of the batch.
+struct StepLogprobs {
+  std::vector<TokenLogprobs> drawn = {};   // of each drawn token
+  std::vector<TokenLogprobs> prompt = {};  // of the prompt's tokens that follow the step's rows
+};
+
+// Draws the tokens that follow a step's sequences, verifies drafts by them, and keeps for each
+// request what outlives its steps, preemptions included.
+//
+// A draft is accepted when it equals the token that would be drawn in its place, by the same
+// logits, history and random number. So a request's tokens are the same whatever is drafted, and
+// with whom it runs. The team shares out the sequences of a large step; who draws for a sequence
+// changes nothing. One thread uses it, member 0 of the team.
+class StepDrawer {
+ public:
+  // Logits of a step from which on the team draws. Below, one thread is done before others wake.
+  static constexpr int64_t kSharedLogitsMin = 1 << 17;
+
+  // `team` must outlive it. Ids outside of `drawable` are never drawn: padding of the vocabulary.
+  StepDrawer(int64_t vocab_size, TokenMask drawable, base::ThreadTeam& team);
+
+  // Before the request's first batch. REQUIRES: check(options.sampling) passed, ids are in the
+  // vocabulary.
+  void add(scheduler::RequestId id, std::span<const int32_t> prompt, DrawingOptions options);
+  // After its report.
+  void remove(scheduler::RequestId id);
+
+  // Draws for every sequence of the batch that the step computed. What goes wrong with one
+  // (logits that are not finite, a mask that allows nothing, no memory) is its result's error.
+  // REQUIRES: the requests were added; results and logprobs have an empty element a sequence.
+  void draw(const scheduler::Batch& batch, const ComputedStep& step,
+            std::span<scheduler::StepResult::Sequence> results, std::span<StepLogprobs> logprobs);
+
+ private:
+  struct Drawing {
+    DrawingOptions options;
+    std::vector<int32_t> prompt;  // where its logprobs are wanted
+    TokenHistory history;
+    std::optional<TokenMask> mask;  // while min_tokens is not reached
+    int32_t num_drawn = 0;
+  };
+
+  // One sequence's part in the step.
+  struct Part {
+    const scheduler::Batch::Sequence& sequence;
+    const ComputedStep::Sequence& computed;
+    Drawing& drawing;
+    scheduler::StepResult::Sequence& result;
+    StepLogprobs& logprobs;
+  };
+
+  // A member's memory, on cache lines of its own: with every token that a draw keeps the end of a
+  // list moves.
+  struct alignas(64) Scratch {
+    DrawScratch draw;
+  };
+
+  void draw_part(const Part& part, Scratch& scratch) noexcept;
+  base::Status draw_tokens(const Part& part, Scratch& scratch);
+  base::Status tell_prompt_logprobs(const Part& part, Scratch& scratch);
+  base::Result<DrawnToken> draw_next(std::span<const float> logits, Drawing& drawing,
+                                     Scratch& scratch);
+  std::span<const float> logit_row(int64_t row) const;
+
+  const int64_t vocab_size_;
+  const TokenMask drawable_;
+  base::ThreadTeam& team_;
+  std::unordered_map<scheduler::RequestId, Drawing> drawings_;
+  std::vector<Scratch> scratch_;   // a member of the team
+  std::span<const float> logits_;  // of the step
+  std::vector<Part> parts_;        // of the step
+};
+
+}  // namespace ingot::engine
