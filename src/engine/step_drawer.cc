@@ -1,5 +1,6 @@
 #include "engine/step_drawer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -11,7 +12,7 @@ StepDrawer::StepDrawer(int64_t vocab_size, TokenMask drawable, base::ThreadTeam&
     : vocab_size_(vocab_size), drawable_(std::move(drawable)), team_(team) {
   scratch_.reserve(static_cast<size_t>(team.size()));
   for (int member = 0; member < team.size(); ++member) {
-    scratch_.push_back({.draw = DrawScratch(vocab_size)});
+    scratch_.push_back({.draw = DrawScratch(vocab_size), .mask = TokenMask(vocab_size)});
   }
 }
 
@@ -24,6 +25,7 @@ void StepDrawer::add(scheduler::RequestId id, std::span<const int32_t> prompt,
     drawing.mask = drawable_;
     for (const int32_t stop : options.stop_token_ids) drawing.mask->forbid(stop);
   }
+  CHECK(!options.grammar || (options.grammar->allowed && options.grammar->tell));
   drawing.options = std::move(options);
   const bool is_new = drawings_.emplace(id, std::move(drawing)).second;
   CHECK(is_new, "a request is added twice");
@@ -106,15 +108,32 @@ base::Status StepDrawer::draw_tokens(const Part& part, Scratch& scratch) {
   return {};
 }
 
+// What padding, min_tokens and the grammar leave.
+std::span<const uint32_t> StepDrawer::allowed_ids(Drawing& drawing, Scratch& scratch) const {
+  const bool may_stop = drawing.num_drawn >= drawing.options.min_tokens;
+  const TokenMask& mask = may_stop || !drawing.mask ? drawable_ : *drawing.mask;
+  if (!drawing.options.grammar || drawing.drew_stop) return mask.words();
+  const std::span<const uint32_t> by_grammar = drawing.options.grammar->allowed();
+  if (by_grammar.empty()) return mask.words();
+  scratch.mask = mask;
+  scratch.mask.intersect(by_grammar);
+  return scratch.mask.words();
+}
+
 base::Result<DrawnToken> StepDrawer::draw_next(std::span<const float> logits, Drawing& drawing,
                                                Scratch& scratch) {
   TRY(check_finite(logits, "that a token is drawn from"));
-  const bool may_stop = drawing.num_drawn >= drawing.options.min_tokens;
-  const TokenMask& mask = may_stop || !drawing.mask ? drawable_ : *drawing.mask;
-  const DrawnToken drawn = TRY(engine::draw(logits, drawing.options.sampling, drawing.history,
-                                            drawing.num_drawn, mask.words(), scratch.draw));
+  const DrawingOptions& options = drawing.options;
+  const DrawnToken drawn =
+      TRY(engine::draw(logits, options.sampling, drawing.history, drawing.num_drawn,
+                       allowed_ids(drawing, scratch), scratch.draw));
   ++drawing.num_drawn;
-  if (uses_history(drawing.options.sampling)) drawing.history.append_output(drawn.id);
+  if (uses_history(options.sampling)) drawing.history.append_output(drawn.id);
+  if (options.grammar && !drawing.drew_stop) {
+    options.grammar->tell(drawn.id);
+    const std::vector<int32_t>& stops = options.stop_token_ids;
+    drawing.drew_stop = std::ranges::find(stops, drawn.id) != stops.end();
+  }
   return drawn;
 }
 

@@ -19,12 +19,30 @@
 
 namespace ingot::engine {
 
+// A grammar, or whatever else decides token by token what a request may draw.
+//
+// `allowed` must be a function of the tokens told so far and of nothing else; then what is drawn
+// does not depend on what was drafted. Every token of the output is told once and in order, before
+// `allowed` is asked for the next; a rejected draft is never told, so no state has to be copied or
+// taken back, and a preemption tells nothing again. A stop id is the last that is told: after it
+// the grammar is not asked any more, and need not allow anything.
+//
+// Any member of the team may call them, one at a time; grammars of two requests are called at the
+// same time, so they must not change what they share. An exception ends the request as its error.
+struct TokenGrammar {
+  // The ids that may come next, in TokenMask's words for the vocabulary; no words: all of them.
+  // Valid until one of the two is called again. Allowing nothing is the request's error.
+  std::function<std::span<const uint32_t>()> allowed = {};
+  std::function<void(int32_t id)> tell = {};
+};
+
 // What drawing a request's tokens takes, beside what its batches say.
 struct DrawingOptions {
   SamplingParams sampling = {};
-  int32_t min_tokens = 0;                    // before as many,
-  std::vector<int32_t> stop_token_ids = {};  // these cannot be drawn
+  std::vector<int32_t> stop_token_ids = {};  // end the request;
+  int32_t min_tokens = 0;                    // before as many they cannot be drawn
   bool wants_prompt_logprobs = false;        // with sampling.num_top_logprobs
+  std::optional<TokenGrammar> grammar = {};  // REQUIRES: both functions
 };
 
 // What a step told beside its tokens, for a sequence of the batch.
@@ -67,6 +85,7 @@ class StepDrawer {
     TokenHistory history;
     std::optional<TokenMask> mask;  // while min_tokens is not reached
     int32_t num_drawn = 0;
+    bool drew_stop = false;  // known where there is a grammar
   };
 
   // One sequence's part in the step.
@@ -82,11 +101,13 @@ class StepDrawer {
   // list moves.
   struct alignas(64) Scratch {
     DrawScratch draw;
+    TokenMask mask;
   };
 
   void draw_part(const Part& part, Scratch& scratch) noexcept;
   base::Status draw_tokens(const Part& part, Scratch& scratch);
   base::Status tell_prompt_logprobs(const Part& part, Scratch& scratch);
+  std::span<const uint32_t> allowed_ids(Drawing& drawing, Scratch& scratch) const;
   base::Result<DrawnToken> draw_next(std::span<const float> logits, Drawing& drawing,
                                      Scratch& scratch);
   std::span<const float> logit_row(int64_t row) const;

@@ -1,11 +1,19 @@
 #include "engine/step_drawer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <set>
+#include <stdexcept>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
 #include "base/random.h"
 
 namespace ingot::engine {
@@ -143,6 +151,162 @@ TEST(StepDrawer, DraftsChangeNothing) {
     if (num_drafts == 0) plain = run.outputs;
     EXPECT_EQ(run.outputs, plain) << num_drafts << " drafts";
     EXPECT_EQ(run.num_accepted > 0, num_drafts > 0);
+  }
+}
+
+// Ids that follow each other are even and odd by turns; the prompt's last one is odd. Keeps what it
+// was told.
+struct Alternation {
+  explicit Alternation(int32_t vocab_size) : even(vocab_size), odd(vocab_size) {
+    for (int32_t id = 0; id < vocab_size; ++id) (id % 2 == 0 ? odd : even).forbid(id);
+  }
+
+  std::span<const uint32_t> allowed() const {
+    return (told.empty() || told.back() % 2 == 1 ? even : odd).words();
+  }
+
+  TokenMask even;
+  TokenMask odd;
+  std::vector<int32_t> told;
+};
+
+TokenGrammar grammar_of(const std::shared_ptr<Alternation>& alternation) {
+  return {.allowed = [=] { return alternation->allowed(); },
+          .tell = [=](int32_t id) { alternation->told.push_back(id); }};
+}
+
+TEST(StepDrawer, AGrammarIsKeptToAndDraftsChangeNothing) {
+  constexpr int32_t kVocabSize = 64;
+  base::ThreadTeam team(1);
+  std::map<scheduler::RequestId, std::vector<int32_t>> plain;
+  for (const int32_t num_drafts : {0, 1, 4}) {
+    StepDrawer drawer(kVocabSize, TokenMask(kVocabSize), team);
+    MadeUpRun run(drawer, kVocabSize);
+    std::vector<std::shared_ptr<Alternation>> grammars;
+    for (uint64_t id = 0; id < 8; ++id) {
+      DrawingOptions options = drawn_at(0.2 * static_cast<double>(id), id);
+      grammars.push_back(std::make_shared<Alternation>(kVocabSize));
+      options.grammar = grammar_of(grammars.back());
+      run.add(id, std::move(options));
+    }
+    run.run(num_drafts, 60);
+    if (num_drafts == 0) plain = run.outputs;
+    EXPECT_EQ(run.outputs, plain) << num_drafts << " drafts";
+    EXPECT_EQ(run.num_accepted > 0, num_drafts > 0);
+    for (auto& [id, output] : run.outputs) {
+      EXPECT_EQ(run.errors[id], "");
+      for (size_t i = 0; i < output.size(); ++i) EXPECT_EQ(output[i] % 2 == 1, i % 2 == 1);
+      std::vector<int32_t>& told = grammars[id]->told;
+      ASSERT_GE(told.size(), output.size());
+      told.resize(output.size());
+      EXPECT_EQ(told, output) << "each accepted token is told once";
+    }
+  }
+}
+
+// Drafts may go on after the stop id; the grammar of a complete text allows nothing there.
+TEST(StepDrawer, AGrammarEndsWithItsStop) {
+  constexpr int32_t kVocabSize = 64;
+  base::ThreadTeam team(1);
+  StepDrawer drawer(kVocabSize, TokenMask(kVocabSize), team);
+  MadeUpRun run(drawer, kVocabSize);
+  run.add(0, {});
+  run.run(0, 5);
+  const std::vector<int32_t> greedy = run.outputs[0];
+
+  const auto told = std::make_shared<std::vector<int32_t>>();
+  const TokenMask all(kVocabSize);
+  const std::vector<uint32_t> nothing(TokenMask::num_words(kVocabSize));
+  const TokenGrammar grammar = {
+      .allowed = [&] { return told->size() < 3 ? all.words() : std::span(nothing); },
+      .tell = [=](int32_t id) { told->push_back(id); }};
+  run.add(9, {.stop_token_ids = {greedy[2]}, .grammar = grammar});
+  run.outputs = {{9, {}}};
+  run.step(4);
+  EXPECT_EQ(run.errors[9], "");
+  EXPECT_EQ(run.outputs[9], greedy) << "as without the grammar";
+  EXPECT_EQ(*told, std::vector(greedy.begin(), greedy.begin() + 3));
+
+  told->clear();
+  run.add(10, {.grammar = grammar});
+  run.outputs = {{10, {}}};
+  run.step(4);
+  EXPECT_TRUE(run.errors[10].contains("the mask forbids all 64")) << run.errors[10];
+  EXPECT_TRUE(run.outputs[10].empty());
+}
+
+TEST(StepDrawer, AGrammarAndMinTokensBothHold) {
+  constexpr int32_t kVocabSize = 64;
+  base::ThreadTeam team(1);
+  StepDrawer drawer(kVocabSize, TokenMask(kVocabSize), team);
+  MadeUpRun run(drawer, kVocabSize);
+  TokenMask few(kVocabSize);
+  for (int32_t id = 0; id < kVocabSize; ++id) few.forbid(id);
+  few.allow(7);
+  few.allow(8);
+  DrawingOptions options = drawn_at(1, 0);
+  options.sampling.logit_bias = {{.id = 7, .bias = 100}};
+  options.stop_token_ids = {7};
+  options.min_tokens = 3;
+  options.grammar = TokenGrammar{.allowed = [&] { return few.words(); }, .tell = [](int32_t) {}};
+  run.add(1, std::move(options));
+  run.run(2, 4);
+  EXPECT_EQ(run.outputs[1], (std::vector<int32_t>{8, 8, 8, 7}));
+}
+
+TEST(StepDrawer, WhatAGrammarThrowsIsTheErrorOfItsRequest) {
+  constexpr int32_t kVocabSize = 4096;
+  base::ThreadTeam team(2);
+  StepDrawer drawer(kVocabSize, TokenMask(kVocabSize), team);
+  MadeUpRun run(drawer, kVocabSize);
+  add_all(run);
+  DrawingOptions failing = drawn_at(1, 0);
+  failing.sampling.num_top_logprobs = 1;
+  failing.grammar = TokenGrammar{.allowed = []() -> std::span<const uint32_t> { return {}; },
+                                 .tell =
+                                     [num_told = 0](int32_t) mutable {
+                                       if (++num_told == 3) throw std::runtime_error("no\nrule");
+                                     }};
+  run.add(20, failing);
+  failing.grammar->tell = [](int32_t) { throw std::bad_alloc(); };
+  run.add(21, failing);
+  for (int step = 0; step < 3; ++step) run.step(1);
+  ASSERT_GE(run.num_logits(), StepDrawer::kSharedLogitsMin);
+  EXPECT_EQ(run.errors[20], "the step failed: no rule");
+  EXPECT_TRUE(run.errors[21].contains("out of memory")) << run.errors[21];
+  EXPECT_TRUE(run.outputs[21].empty());
+
+  StepDrawer others(kVocabSize, TokenMask(kVocabSize), team);
+  MadeUpRun alone(others, kVocabSize);
+  add_all(alone);
+  for (int step = 0; step < 3; ++step) alone.step(1);
+  for (const auto& [id, output] : alone.outputs) EXPECT_EQ(run.outputs[id], output);
+}
+
+// Each of two draws waits for the other, so it takes two threads; with too few logits for that one
+// thread draws.
+TEST(StepDrawer, TheTeamSharesOutLargeStepsAlone) {
+  const base::SystemClock clock;
+  base::ThreadTeam team(2);
+  for (const bool large : {true, false}) {
+    const auto vocab_size = static_cast<int32_t>(StepDrawer::kSharedLogitsMin / (large ? 2 : 4));
+    StepDrawer drawer(vocab_size, TokenMask(vocab_size), team);
+    MadeUpRun run(drawer, vocab_size);
+    std::atomic<int> num_here{0};
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    const auto meet = [&]() -> std::span<const uint32_t> {
+      ++num_here;
+      const base::Instant until = clock.now() + std::chrono::seconds(60);
+      while (large && num_here < 2 && clock.now() < until) std::this_thread::yield();
+      const std::scoped_lock lock(mutex);
+      threads.insert(std::this_thread::get_id());
+      return {};
+    };
+    const TokenGrammar grammar = {.allowed = meet, .tell = [](int32_t) {}};
+    for (const uint64_t id : {1, 2}) run.add(id, {.grammar = grammar});
+    run.step(0);
+    EXPECT_EQ(threads.size(), large ? 2u : 1u);
   }
 }
 
