@@ -5,10 +5,27 @@
 
 namespace ingot::engine {
 
-ModelExecutor::ModelExecutor(ModelRunner& runner, TokenMask drawable, const base::Clock& clock)
+base::Status check_simulated_acceptance(std::span<const double> acceptance,
+                                        const model::ModelConfig& config) {
+  if (!acceptance.empty() && !config.synthetic_weights) {
+    return base::error(
+        "--simulate-acceptance is for weights that `ingot synth` made; these are real, and their "
+        "output would be wrong");
+  }
+  for (const double probability : acceptance) {
+    if (0 <= probability && probability <= 1) continue;
+    return base::error("--simulate-acceptance: {} is not a probability from 0 to 1", probability);
+  }
+  return {};
+}
+
+ModelExecutor::ModelExecutor(ModelRunner& runner, TokenMask drawable, const base::Clock& clock,
+                             ExecutorOptions options)
     : runner_(runner),
       clock_(clock),
-      drawer_(runner.config().vocab_size, std::move(drawable), runner.team()) {
+      drawer_(runner.config().vocab_size, std::move(drawable), runner.team(),
+              options.simulated_acceptance) {
+  CHECK(check_simulated_acceptance(options.simulated_acceptance, runner.config()));
   // So that telling of a failure needs no memory for it.
   const auto num_slots = static_cast<size_t>(runner.capacity().num_slots);
   result_.sequences.reserve(num_slots);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "engine/model_runner.h"
 #include "engine/step_drawer.h"
 #include "engine/token_mask.h"
@@ -21,6 +22,16 @@ struct StepTimes {
   base::Duration drawing = {};  // and accepting
 };
 
+struct ExecutorOptions {
+  // As StepDrawer's; of synthetic weights only.
+  std::vector<double> simulated_acceptance = {};
+};
+
+// Whether acceptance may be simulated so on this model; an empty list always may.
+// Errors: the weights are real, a number is not a probability.
+base::Status check_simulated_acceptance(std::span<const double> acceptance,
+                                        const model::ModelConfig& config);
+
 // The scheduler's executor: runs its batches on a model, drafts, verifies and draws. What goes
 // wrong with one sequence is that sequence's error; what goes wrong with a step, an exception
 // included, is the error of all its sequences, and the next batch runs as if it had not been.
@@ -28,7 +39,9 @@ struct StepTimes {
 class ModelExecutor final : public scheduler::Executor {
  public:
   // `runner` and `clock` must outlive it. `drawable` as StepDrawer has it.
-  ModelExecutor(ModelRunner& runner, TokenMask drawable, const base::Clock& clock);
+  // REQUIRES: check_simulated_acceptance passed.
+  ModelExecutor(ModelRunner& runner, TokenMask drawable, const base::Clock& clock,
+                ExecutorOptions options = {});
 
   // As StepDrawer's.
   void add(scheduler::RequestId id, std::span<const int32_t> prompt, DrawingOptions options) {

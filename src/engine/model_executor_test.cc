@@ -1,6 +1,7 @@
 #include "engine/model_executor.h"
 
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <new>
 
@@ -33,13 +34,13 @@ constexpr scheduler::SchedulerConfig kConfig = {.num_pages = 12,
 
 // A model with its MTP layer under the real scheduler.
 struct Served {
-  explicit Served(TestModel& model)
+  explicit Served(TestModel& model, ExecutorOptions options = {})
       : runner(model.runner({.step_tokens = kConfig.max_step_tokens,
                              .logit_rows = kConfig.max_step_tokens,
                              .context = kConfig.max_context,
                              .num_pages = kConfig.num_pages,
                              .num_slots = kConfig.num_slots})),
-        executor(*runner, TokenMask(model.loaded->config().vocab_size), clock),
+        executor(*runner, TokenMask(model.loaded->config().vocab_size), clock, std::move(options)),
         scheduler(scheduler::Scheduler::create(kConfig).value()) {}
 
   void add(scheduler::RequestId id, int32_t first) {
@@ -86,9 +87,9 @@ TEST(ModelExecutor, TellsWhatThePartsOfAStepTook) {
 // The readings of the clock are where a step can be made to fail: after its drafts, after its
 // forward pass, after its draws; in the first step and when all decode.
 TEST(ModelExecutor, AnExceptionFailsItsStepAndNothingElse) {
-  TestModel model(2, model::MtpChoice::kLoad);
+  TestModel model(1, model::MtpChoice::kLoad);
   std::vector<int32_t> expected;
-  for (const int failing_reading : {0, 2, 3, 4, 4 * 4 + 2, 4 * 4 + 3, 4 * 4 + 4}) {
+  for (const int failing_reading : {0, 2, 3, 4 * 4 + 2, 4 * 4 + 3, 4 * 4 + 4}) {
     SCOPED_TRACE(testing::Message() << "reading " << failing_reading);
     Served served(model);
     served.clock.failing_reading = failing_reading;
@@ -115,6 +116,49 @@ TEST(ModelExecutor, AnExceptionFailsItsStepAndNothingElse) {
     EXPECT_EQ(num_failed, failing_reading == 0 ? 0 : failing_reading > 4 ? 2 : 1);
     const scheduler::SchedulerStats stats = served.scheduler.stats();
     EXPECT_EQ(stats.num_free_pages + stats.num_cached_pages, kConfig.num_pages);
+  }
+}
+
+TEST(ModelExecutor, SimulatesAcceptanceUnderTheScheduler) {
+  TestModel model(1, model::MtpChoice::kLoad);
+  std::vector<std::map<scheduler::RequestId, std::vector<int32_t>>> outputs;
+  for (const std::vector<double>& acceptance :
+       {std::vector<double>{}, {1, 1}, {0, 1}, {1}, {0.5, 0.5}, {0.5, 0.5}}) {
+    Served served(model, {.simulated_acceptance = acceptance});
+    for (scheduler::RequestId id = 1; id < 5; ++id) served.add(id, static_cast<int32_t>(id));
+    while (served.step()) continue;
+    const scheduler::SchedulerStats stats = served.scheduler.stats();
+    const std::span<const int64_t> drafted = stats.drafted_by_position;
+    const std::span<const int64_t> accepted = stats.accepted_by_position;
+    EXPECT_GT(drafted[0], 4);
+    if (acceptance.size() == 1) {
+      EXPECT_EQ(accepted[0], drafted[0]);
+      EXPECT_EQ(accepted[1], 0) << "beyond the list nothing is accepted";
+    } else if (acceptance == std::vector<double>{1, 1}) {
+      EXPECT_EQ(accepted[0], drafted[0]);
+      EXPECT_EQ(accepted[1], drafted[1]);
+    } else if (acceptance == std::vector<double>{0, 1}) {
+      EXPECT_EQ(accepted[0], 0);
+      EXPECT_EQ(served.outputs, outputs[0]) << "what is drawn after a rejection is the model's";
+    } else if (acceptance == std::vector<double>{0.5, 0.5}) {
+      EXPECT_NE(served.outputs, outputs[0]);
+    }
+    for (const auto& [id, output] : served.outputs) EXPECT_EQ(output.size(), 12u);
+    outputs.push_back(served.outputs);
+  }
+  EXPECT_EQ(outputs[4], outputs[5]) << "the same seeds";
+}
+
+TEST(ModelExecutor, SimulatesNothingOnRealWeights) {
+  model::ModelConfig config;
+  EXPECT_TRUE(check_simulated_acceptance({}, config));
+  const base::Status real = check_simulated_acceptance(std::vector{0.5}, config);
+  ASSERT_FALSE(real);
+  EXPECT_TRUE(real.error().message.contains("`ingot synth` made; these are real"));
+  config.synthetic_weights = true;
+  EXPECT_TRUE(check_simulated_acceptance(std::vector{0.0, 0.5, 1.0}, config));
+  for (const double wrong : {-0.1, 1.1, std::nan("")}) {
+    EXPECT_FALSE(check_simulated_acceptance(std::vector{0.5, wrong}, config)) << wrong;
   }
 }
 

@@ -5,11 +5,37 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/random.h"
 #include "engine/caught_exception.h"
 
 namespace ingot::engine {
-StepDrawer::StepDrawer(int64_t vocab_size, TokenMask drawable, base::ThreadTeam& team)
-    : vocab_size_(vocab_size), drawable_(std::move(drawable)), team_(team) {
+namespace {
+
+bool allows(std::span<const uint32_t> words, int32_t id) {
+  const auto index = static_cast<size_t>(id);
+  return ((words[index / TokenMask::kWordBits] >> (index % TokenMask::kWordBits)) & 1) != 0;
+}
+
+// Another token in the place of the drawn one.
+void replace(DrawnToken& drawn, int32_t id, std::span<const float> logits,
+             const SamplingParams& params, DrawScratch& scratch) {
+  drawn.id = id;
+  if (!params.num_top_logprobs) return;
+  const Logprobs logprobs = logprobs_of(logits, id, *params.num_top_logprobs, scratch);
+  drawn.logprob = logprobs.logprob;
+  drawn.top_logprobs = logprobs.top;
+}
+
+}  // namespace
+StepDrawer::StepDrawer(int64_t vocab_size, TokenMask drawable, base::ThreadTeam& team,
+                       std::vector<double> simulated_acceptance)
+    : vocab_size_(vocab_size),
+      drawable_(std::move(drawable)),
+      team_(team),
+      simulated_acceptance_(std::move(simulated_acceptance)) {
+  for (const double probability : simulated_acceptance_) {
+    CHECK(0 <= probability && probability <= 1);
+  }
   scratch_.reserve(static_cast<size_t>(team.size()));
   for (int member = 0; member < team.size(); ++member) {
     scratch_.push_back({.draw = DrawScratch(vocab_size), .mask = TokenMask(vocab_size)});
@@ -94,16 +120,19 @@ base::Status StepDrawer::draw_tokens(const Part& part, Scratch& scratch) {
         sequence.logit_rows.back() + 1 == std::ssize(sequence.tokens));
   const int64_t first_row = computed.first_logit_row + std::ssize(sequence.logit_rows) - 1;
   const std::vector<int32_t>& drafts = computed.drafts;
-  for (size_t i = 0; i <= drafts.size(); ++i) {
+  bool goes_on = true;
+  for (size_t i = 0; goes_on; ++i) {
+    std::optional<Draft> draft;
+    if (i < drafts.size()) draft = {.id = drafts[i], .index = i};
     const std::span<const float> logits = logit_row(first_row + static_cast<int64_t>(i));
-    const DrawnToken drawn = TRY(draw_next(logits, part.drawing, scratch));
-    part.result.tokens.push_back(drawn.id);
-    if (drawn.logprob) {
+    const auto [token, is_draft] = TRY(draw_next(logits, draft, part.drawing, scratch));
+    part.result.tokens.push_back(token.id);
+    if (token.logprob) {
       part.logprobs.drawn.push_back(
-          {.token = {.id = drawn.id, .logprob = *drawn.logprob},
-           .top = {drawn.top_logprobs.begin(), drawn.top_logprobs.end()}});
+          {.token = {.id = token.id, .logprob = *token.logprob},
+           .top = {token.top_logprobs.begin(), token.top_logprobs.end()}});
     }
-    if (i == drafts.size() || drafts[i] != drawn.id) break;
+    goes_on = is_draft;
   }
   return {};
 }
@@ -120,13 +149,29 @@ std::span<const uint32_t> StepDrawer::allowed_ids(Drawing& drawing, Scratch& scr
   return scratch.mask.words();
 }
 
-base::Result<DrawnToken> StepDrawer::draw_next(std::span<const float> logits, Drawing& drawing,
-                                               Scratch& scratch) {
+bool StepDrawer::simulates(const Draft& draft, std::span<const uint32_t> allowed,
+                           const Drawing& drawing) const {
+  if (draft.index >= simulated_acceptance_.size()) return false;
+  const base::RandomStream stream =
+      base::random_stream(drawing.options.sampling.seed, "simulated acceptance");
+  return stream.uniform(static_cast<uint64_t>(drawing.num_drawn)) <
+             simulated_acceptance_[draft.index] &&
+         allows(allowed, draft.id);
+}
+
+base::Result<StepDrawer::Drawn> StepDrawer::draw_next(std::span<const float> logits,
+                                                      std::optional<Draft> draft, Drawing& drawing,
+                                                      Scratch& scratch) {
   TRY(check_finite(logits, "that a token is drawn from"));
   const DrawingOptions& options = drawing.options;
-  const DrawnToken drawn =
-      TRY(engine::draw(logits, options.sampling, drawing.history, drawing.num_drawn,
-                       allowed_ids(drawing, scratch), scratch.draw));
+  const std::span<const uint32_t> allowed = allowed_ids(drawing, scratch);
+  DrawnToken drawn = TRY(engine::draw(logits, options.sampling, drawing.history, drawing.num_drawn,
+                                      allowed, scratch.draw));
+  bool is_draft = draft && draft->id == drawn.id;
+  if (draft && !simulated_acceptance_.empty()) {
+    is_draft = simulates(*draft, allowed, drawing);
+    if (is_draft) replace(drawn, draft->id, logits, options.sampling, scratch.draw);
+  }
   ++drawing.num_drawn;
   if (uses_history(options.sampling)) drawing.history.append_output(drawn.id);
   if (options.grammar && !drawing.drew_stop) {
@@ -134,7 +179,7 @@ base::Result<DrawnToken> StepDrawer::draw_next(std::span<const float> logits, Dr
     const std::vector<int32_t>& stops = options.stop_token_ids;
     drawing.drew_stop = std::ranges::find(stops, drawn.id) != stops.end();
   }
-  return drawn;
+  return Drawn{.token = drawn, .is_draft = is_draft};
 }
 
 base::Status StepDrawer::tell_prompt_logprobs(const Part& part, Scratch& scratch) {

@@ -64,7 +64,15 @@ class StepDrawer {
   static constexpr int64_t kSharedLogitsMin = 1 << 17;
 
   // `team` must outlive it. Ids outside of `drawable` are never drawn: padding of the vocabulary.
-  StepDrawer(int64_t vocab_size, TokenMask drawable, base::ThreadTeam& team);
+  //
+  // With a simulated acceptance draft i of a chain is drawn in its place with that list's i-th
+  // probability, 0 beyond its end, given that those before it were, whatever the model says; unless
+  // it is an id that may not be drawn. What is drawn then is no text; it is for measurements on
+  // weights that draft nothing right. It depends on the request's seed, the output position and the
+  // position in the chain.
+  // REQUIRES: probabilities in [0, 1].
+  StepDrawer(int64_t vocab_size, TokenMask drawable, base::ThreadTeam& team,
+             std::vector<double> simulated_acceptance = {});
 
   // Before the request's first batch. REQUIRES: check(options.sampling) passed, ids are in the
   // vocabulary.
@@ -104,17 +112,29 @@ class StepDrawer {
     TokenMask mask;
   };
 
+  struct Draft {
+    int32_t id;
+    size_t index;  // in its chain
+  };
+  struct Drawn {
+    DrawnToken token;
+    bool is_draft;  // accepted: what follows it can be drawn as well
+  };
+
   void draw_part(const Part& part, Scratch& scratch) noexcept;
   base::Status draw_tokens(const Part& part, Scratch& scratch);
   base::Status tell_prompt_logprobs(const Part& part, Scratch& scratch);
   std::span<const uint32_t> allowed_ids(Drawing& drawing, Scratch& scratch) const;
-  base::Result<DrawnToken> draw_next(std::span<const float> logits, Drawing& drawing,
-                                     Scratch& scratch);
+  base::Result<Drawn> draw_next(std::span<const float> logits, std::optional<Draft> draft,
+                                Drawing& drawing, Scratch& scratch);
+  bool simulates(const Draft& draft, std::span<const uint32_t> allowed,
+                 const Drawing& drawing) const;
   std::span<const float> logit_row(int64_t row) const;
 
   const int64_t vocab_size_;
   const TokenMask drawable_;
   base::ThreadTeam& team_;
+  const std::vector<double> simulated_acceptance_;
   std::unordered_map<scheduler::RequestId, Drawing> drawings_;
   std::vector<Scratch> scratch_;   // a member of the team
   std::span<const float> logits_;  // of the step

@@ -1,7 +1,9 @@
 #include "engine/step_drawer.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -55,7 +57,10 @@ class MadeUpRun {
       const scheduler::RequestId id = batch.sequences[i].request;
       errors[id] = results[i].error;
       std::ranges::copy(results[i].tokens, std::back_inserter(outputs[id]));
-      num_accepted += std::max<int64_t>(std::ssize(results[i].tokens) - 1, 0);
+      for (size_t draft = 0; draft + 1 < results[i].tokens.size(); ++draft) {
+        ++num_accepted;
+        ++num_accepted_at[draft];
+      }
     }
   }
 
@@ -75,6 +80,7 @@ class MadeUpRun {
   std::map<scheduler::RequestId, std::string> errors;
   std::vector<StepLogprobs> logprobs;  // of the last step
   int64_t num_accepted = 0;
+  std::array<int64_t, 8> num_accepted_at = {};  // by position in the chain
 
  private:
   static constexpr int32_t kPromptToken = 1;
@@ -281,6 +287,55 @@ TEST(StepDrawer, WhatAGrammarThrowsIsTheErrorOfItsRequest) {
   add_all(alone);
   for (int step = 0; step < 3; ++step) alone.step(1);
   for (const auto& [id, output] : alone.outputs) EXPECT_EQ(run.outputs[id], output);
+}
+
+TEST(StepDrawer, SimulatesTheAcceptanceThatItIsGiven) {
+  constexpr int32_t kVocabSize = 64;
+  const std::vector<double> acceptance = {0.8, 0.5, 0.25};
+  base::ThreadTeam team(1);
+  std::map<scheduler::RequestId, std::vector<int32_t>> first;
+  for (const int turn : {0, 1}) {
+    StepDrawer drawer(kVocabSize, TokenMask(kVocabSize), team, acceptance);
+    MadeUpRun run(drawer, kVocabSize);
+    for (uint64_t id = 0; id < 20; ++id) run.add(id, drawn_at(1, id));
+    for (int step = 0; step < 300; ++step) run.step(4);
+    // Of n chains that came to a position n * p are right there, give or take four deviations.
+    double num_reached = 20 * 300;
+    for (size_t i = 0; i < acceptance.size(); ++i) {
+      const double p = acceptance[i];
+      const auto num_accepted = static_cast<double>(run.num_accepted_at[i]);
+      EXPECT_NEAR(num_accepted, num_reached * p, 4 * std::sqrt(num_reached * p * (1 - p)));
+      num_reached = num_accepted;
+    }
+    EXPECT_EQ(run.num_accepted_at[3], 0);
+    if (turn == 0) first = run.outputs;
+    EXPECT_EQ(run.outputs, first) << "the same seeds";
+  }
+}
+
+TEST(StepDrawer, SimulatesNoDraftThatMayNotBeDrawn) {
+  constexpr int32_t kVocabSize = 64;
+  base::ThreadTeam team(1);
+  StepDrawer drawer(kVocabSize, TokenMask(kVocabSize), team, {1, 1, 1});
+  MadeUpRun run(drawer, kVocabSize);
+  const auto alternation = std::make_shared<Alternation>(kVocabSize);
+  DrawingOptions options = drawn_at(1, 0);
+  options.sampling.num_top_logprobs = 2;
+  options.grammar = grammar_of(alternation);
+  run.add(1, std::move(options));
+  int64_t num_drafted = 0;
+  while (run.outputs[1].size() < 100) {
+    run.step(3);
+    num_drafted += 3;
+    const std::vector<TokenLogprobs>& told = run.logprobs[0].drawn;
+    for (size_t i = 0; i + 1 < told.size(); ++i) {
+      EXPECT_EQ(told[i].token.id, told[i].top[0].id) << "drafts are the likeliest tokens";
+      EXPECT_EQ(told[i].token.logprob, told[i].top[0].logprob);
+    }
+  }
+  EXPECT_GT(run.num_accepted, 0);
+  EXPECT_LT(run.num_accepted, num_drafted);
+  for (size_t i = 0; i < 100; ++i) EXPECT_EQ(run.outputs[1][i] % 2 == 1, i % 2 == 1);
 }
 
 // Each of two draws waits for the other, so it takes two threads; with too few logits for that one
