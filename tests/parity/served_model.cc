@@ -67,7 +67,7 @@ ServedModel::Run ServedModel::serve(const scheduler::SchedulerConfig& config,
   const bool speculates = config.speculation != scheduler::SpeculationMode::kOff;
   const engine::LoadedModel& loaded = speculates ? *with_mtp_ : *plain_;
   const auto runner = engine::ModelRunner::create(loaded, team_, capacity_of(config)).value();
-  engine::ModelExecutor executor(*runner, engine::TokenMask(loaded.config().vocab_size));
+  engine::ModelExecutor executor(*runner, engine::TokenMask(loaded.config().vocab_size), clock_);
   Recorder recorder(executor);
   scheduler::Scheduler scheduler = scheduler::Scheduler::create(config).value();
   scheduler::StepLoop loop(scheduler, recorder, clock_);

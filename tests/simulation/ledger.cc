@@ -1,7 +1,11 @@
 #include "simulation/ledger.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string_view>
+
+#include <fmt/ranges.h>
 
 namespace ingot::simulation {
 
@@ -188,6 +192,16 @@ base::Status Ledger::check_stats(const scheduler::SchedulerStats& stats) const {
         "{} rows, {} read-only, {} drafts accepted and {} rejected; by the stats {}, {}, {} and {}",
         rows.total(), rows.read_only, rows.accepted, rows.rejected, num_rows,
         stats.num_read_only_tokens, stats.num_accepted_tokens, stats.num_rejected_tokens);
+  }
+  const auto sum = [](const auto& counts) {
+    return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  };
+  if (sum(stats.accepted_by_position) != rows.accepted ||
+      sum(stats.drafted_by_position) != rows.accepted + rows.rejected ||
+      !std::ranges::is_sorted(stats.accepted_by_position, std::greater())) {
+    return error("by position [{}] drafts, [{}] of them accepted; {} accepted and {} rejected",
+                 fmt::join(stats.drafted_by_position, ", "),
+                 fmt::join(stats.accepted_by_position, ", "), rows.accepted, rows.rejected);
   }
   const int32_t num_held = config_.num_pages - stats.num_free_pages - stats.num_cached_pages;
   if (stats.num_free_pages < 0 || stats.num_evictable_pages < 0 || num_held < 0 ||
