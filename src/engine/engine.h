@@ -30,6 +30,8 @@ struct EngineOptions {
   scheduler::SpeculationMode speculation = scheduler::SpeculationMode::kOff;
   int32_t max_draft_tokens = 0;  // of one sequence in one step
   bool prefix_cache = true;
+  // As ExecutorOptions has it; checked by check_simulated_acceptance.
+  std::vector<double> simulated_acceptance = {};
   // Ids that stand for a token; others are never drawn. Absent: all of the model's.
   std::optional<TokenMask> drawable = {};
   // Reads the output of requests with stop strings. Without it they are refused.
