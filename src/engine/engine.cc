@@ -192,9 +192,10 @@ void Engine::start(Command command) {
   }
   model_executor_->add(command.id, request.prompt,
                        {.sampling = std::move(request.sampling),
-                        .min_tokens = request.min_tokens,
                         .stop_token_ids = stop_token_ids,
-                        .wants_prompt_logprobs = request.wants_prompt_logprobs});
+                        .min_tokens = request.min_tokens,
+                        .wants_prompt_logprobs = request.wants_prompt_logprobs,
+                        .grammar = std::move(request.grammar)});
   const base::Status status = scheduler_->add(
       {.id = command.id,
        .prompt = std::move(request.prompt),

@@ -45,7 +45,8 @@ struct EngineStats {
   scheduler::SchedulerStats scheduler = {};
   int64_t num_refused = 0;      // requests, by submit
   base::Duration scheduling{};  // mailbox, schedule and commit
-  base::Duration executing{};   // the executor
+  base::Duration executing{};   // the executor; the model's tells its parts:
+  StepTimes step_times = {};
   base::Duration delivering{};  // updates, their sinks included
 };
 
