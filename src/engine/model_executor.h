@@ -55,6 +55,11 @@ class ModelExecutor final : public scheduler::Executor {
   // also of those after a stop token, which the scheduler drops.
   std::span<const StepLogprobs> logprobs() const { return logprobs_; }
 
+  // What the model drafted in the last step for the batch's sequence number `index`; right or not.
+  std::span<const int32_t> drafts(size_t index) const {
+    return runner_.last_step().sequences.at(index).drafts;
+  }
+
  private:
   // A request's state that outlives its steps, preemptions included.
   struct Drawing {

@@ -127,6 +127,8 @@ class ModelRunner {
   // that one computed; the model has its MTP layer.
   const ComputedStep& forward_with_drafts(const scheduler::Batch& batch);
 
+  const ComputedStep& last_step() const { return step_; }
+
   // Of the last step's sequence number `index`, the first `num_accepted` drafts were right.
   void accept(size_t index, int32_t num_accepted);
 

@@ -2,6 +2,8 @@
 // prefixes, preemption, threads, or what was drafted. On the bundled model, whose drafts are
 // mostly right, under the real scheduler and executor.
 
+#include <functional>
+
 #include <gtest/gtest.h>
 
 #include "parity/served_model.h"
@@ -154,6 +156,13 @@ TEST_F(ServedRequests, PreemptionDoesNotMatter) {
   }
 }
 
+// Its rows are written for later, and nobody drafts.
+TEST_F(ServedRequests, AnMtpLayerThatDraftsNothingDoesNotMatter) {
+  SchedulerConfig config = roomy();
+  config.writes_mtp_rows = true;
+  EXPECT_GT(expect_same(config).num_read_only_tokens, 0) << "for hidden states";
+}
+
 TEST_F(ServedRequests, ThreadsDoNotMatter) {
   ServedModel two(2);
   expect_same(speculating(3), two);
@@ -175,6 +184,67 @@ TEST_F(ServedRequests, PromptLogprobsAreThoseOfTheWholePromptAtOnce) {
     EXPECT_EQ(chunks.prompt_logprobs[i].token.logprob, whole.prompt_logprobs[i].token.logprob);
   }
   EXPECT_EQ(whole.tokens, alone_->at(0).tokens);
+}
+
+// The tests above would not see most of these in the tokens, so it is the watch that has to.
+TEST_F(ServedRequests, AreWatched) {
+  struct Fault {
+    const char* reported;
+    std::function<bool(scheduler::Batch::Sequence& entry)> plant;  // false: not here
+  };
+  const auto starts_cached = [](const scheduler::Batch::Sequence& entry) {
+    return entry.num_read_only_tokens > 0;
+  };
+  const std::vector<Fault> faults = {
+      {.reported = "which holds another prefix",
+       .plant =
+           [&](auto& entry) {
+             // A page of the other prompts, in the middle of a prefix that it found.
+             if (!starts_cached(entry) || entry.new_pages.size() < 2) return false;
+             std::swap(entry.new_pages.front(), entry.new_pages.back());
+             return true;
+           }},
+      {.reported = "which others read",
+       .plant =
+           [&](auto& entry) {
+             if (!starts_cached(entry)) return false;
+             entry.first_position = 0, entry.num_read_only_tokens = 0;
+             return true;
+           }},
+      {.reported = "where its slot stands at",
+       .plant =
+           [](auto& entry) {
+             if (!entry.draws || entry.tokens.size() != 1) return false;
+             --entry.first_position;
+             return true;
+           }},
+      {.reported = "the last one's hidden state is missing",
+       .plant =
+           [&](auto& entry) {
+             if (!starts_cached(entry)) return false;
+             entry.num_read_only_tokens = 0, ++entry.first_position;
+             entry.tokens.erase(entry.tokens.begin());
+             for (int32_t& row : entry.logit_rows) --row;
+             return true;
+           }},
+  };
+  for (const Fault& fault : faults) {
+    SCOPED_TRACE(fault.reported);
+    int num_planted = 0;
+    const ServedModel::Tamper tamper = [&](scheduler::Batch& batch) {
+      for (auto& entry : batch.sequences) {
+        if (num_planted == 0 && fault.plant(entry)) ++num_planted;
+      }
+    };
+    const ServedModel::Run run = model_->serve(speculating(2), requests(*model_), tamper);
+    EXPECT_EQ(num_planted, 1);
+    ASSERT_TRUE(run.violation);
+    EXPECT_TRUE(run.violation->message.contains(fault.reported)) << run.violation->message;
+    for (const auto& [id, answer] : run.answers) {
+      const bool ended_before = answer.tokens == alone_->at(id).tokens;
+      EXPECT_TRUE(ended_before || answer.report.error == run.violation->message) << id;
+    }
+  }
 }
 
 }  // namespace

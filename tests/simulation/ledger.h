@@ -46,7 +46,6 @@ class Ledger {
                             base::Instant now) const;
   base::Status check_reason(const LiveRequest& request, const scheduler::RequestReport& report,
                             base::Instant now) const;
-  base::Status check_usage(const LiveRequest& request, const scheduler::Usage& usage) const;
   base::Status check_timings(const LiveRequest& request, const scheduler::Timings& timings,
                              base::Instant now) const;
 

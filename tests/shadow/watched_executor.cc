@@ -1,0 +1,36 @@
+#include "shadow/watched_executor.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace ingot::shadow {
+
+WatchedExecutor::WatchedExecutor(const scheduler::SchedulerConfig& config,
+                                 scheduler::Executor& executor, DraftsOf drafts)
+    : executor_(executor), drafts_(std::move(drafts)), cache_(config) {}
+
+void WatchedExecutor::remove(scheduler::RequestId id, const scheduler::Usage& usage) {
+  if (!violation_) note(cache_.request(id).check_usage(usage));
+  cache_.remove(id);
+}
+
+const scheduler::StepResult& WatchedExecutor::execute(const scheduler::Batch& batch) {
+  if (!violation_) note(run(batch));
+  if (!violation_) return *result_;
+  failure_.sequences.assign(batch.sequences.size(), {.error = violation_->message});
+  return failure_;
+}
+
+base::Status WatchedExecutor::run(const scheduler::Batch& batch) {
+  TRY(cache_.begin_step(batch));
+  result_ = &executor_.execute(batch);
+  return cache_.end_step(batch, drafts_, *result_);
+}
+
+void WatchedExecutor::note(base::Status status) {
+  if (status) return;
+  violation_ = base::Error{fmt::format("step {}: {}", cache_.num_steps(), status.error().message)};
+}
+
+}  // namespace ingot::shadow
