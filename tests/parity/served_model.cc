@@ -115,7 +115,7 @@ ServedModel::Run ServedModel::serve(const scheduler::SchedulerConfig& config,
     }
   }
   const auto& violation = watched.violation();
-  if (!tamper) EXPECT_FALSE(violation) << violation->message;
+  EXPECT_TRUE(tamper || !violation) << violation->message;
   return {
       .answers = std::move(recorder.answers), .stats = scheduler.stats(), .violation = violation};
 }

@@ -2,7 +2,9 @@
 // prefixes, preemption, threads, or what was drafted. On the bundled model, whose drafts are
 // mostly right, under the real scheduler and executor.
 
+#include <algorithm>
 #include <functional>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -186,58 +188,73 @@ TEST_F(ServedRequests, PromptLogprobsAreThoseOfTheWholePromptAtOnce) {
   EXPECT_EQ(whole.tokens, alone_->at(0).tokens);
 }
 
-// The tests above would not see most of these in the tokens, so it is the watch that has to.
+struct Fault {
+  const char* reported;
+  std::function<bool(scheduler::Batch&)> plant;  // false: this batch has no place for it
+};
+
+// An entry of the batch that begins with what it found in the cache.
+scheduler::Batch::Sequence* find_hit(scheduler::Batch& batch) {
+  const auto is_hit = [](const auto& entry) { return entry.num_read_only_tokens > 0; };
+  const auto found = std::ranges::find_if(batch.sequences, is_hit);
+  return found == batch.sequences.end() ? nullptr : &*found;
+}
+
+const std::vector<Fault> kFaults = {
+    {.reported = "which holds another prefix",
+     .plant =
+         [](scheduler::Batch& batch) {
+           scheduler::Batch::Sequence* hit = find_hit(batch);
+           if (hit == nullptr) return false;
+           std::swap(hit->new_pages.front(), hit->new_pages.back());
+           return true;
+         }},
+    {.reported = "which others read",
+     .plant =
+         [](scheduler::Batch& batch) {
+           if (batch.sequences.size() < 2 || find_hit(batch) != nullptr) return false;
+           batch.sequences[1].new_pages.back() = batch.sequences[0].new_pages.back();
+           return true;
+         }},
+    {.reported = "has a wrong token at position",
+     .plant =
+         [](scheduler::Batch& batch) {
+           --batch.sequences.back().first_position;
+           return batch.sequences.back().first_position > 0;
+         }},
+    {.reported = "the last one's hidden state is missing",
+     .plant =
+         [](scheduler::Batch& batch) {
+           scheduler::Batch::Sequence* hit = find_hit(batch);
+           if (hit == nullptr) return false;
+           hit->num_read_only_tokens = 0;
+           ++hit->first_position;
+           hit->tokens.erase(hit->tokens.begin());
+           for (int32_t& row : hit->logit_rows) --row;
+           return true;
+         }},
+    {.reported = "has ended and keeps its slot",
+     .plant =
+         [](scheduler::Batch& batch) {
+           const bool had_any = !batch.released_slots.empty();
+           batch.released_slots.clear();
+           return had_any;
+         }},
+};
+
+// The tokens would show few of these faults, so it is the watch that has to.
 TEST_F(ServedRequests, AreWatched) {
-  struct Fault {
-    const char* reported;
-    std::function<bool(scheduler::Batch::Sequence& entry)> plant;  // false: not here
-  };
-  const auto starts_cached = [](const scheduler::Batch::Sequence& entry) {
-    return entry.num_read_only_tokens > 0;
-  };
-  const std::vector<Fault> faults = {
-      {.reported = "which holds another prefix",
-       .plant =
-           [&](auto& entry) {
-             // A page of the other prompts, in the middle of a prefix that it found.
-             if (!starts_cached(entry) || entry.new_pages.size() < 2) return false;
-             std::swap(entry.new_pages.front(), entry.new_pages.back());
-             return true;
-           }},
-      {.reported = "which others read",
-       .plant =
-           [&](auto& entry) {
-             if (!starts_cached(entry)) return false;
-             entry.first_position = 0, entry.num_read_only_tokens = 0;
-             return true;
-           }},
-      {.reported = "where its slot stands at",
-       .plant =
-           [](auto& entry) {
-             if (!entry.draws || entry.tokens.size() != 1) return false;
-             --entry.first_position;
-             return true;
-           }},
-      {.reported = "the last one's hidden state is missing",
-       .plant =
-           [&](auto& entry) {
-             if (!starts_cached(entry)) return false;
-             entry.num_read_only_tokens = 0, ++entry.first_position;
-             entry.tokens.erase(entry.tokens.begin());
-             for (int32_t& row : entry.logit_rows) --row;
-             return true;
-           }},
-  };
-  for (const Fault& fault : faults) {
+  for (const Fault& fault : kFaults) {
     SCOPED_TRACE(fault.reported);
-    int num_planted = 0;
-    const ServedModel::Tamper tamper = [&](scheduler::Batch& batch) {
-      for (auto& entry : batch.sequences) {
-        if (num_planted == 0 && fault.plant(entry)) ++num_planted;
-      }
-    };
-    const ServedModel::Run run = model_->serve(speculating(2), requests(*model_), tamper);
-    EXPECT_EQ(num_planted, 1);
+    bool planted = false;
+    const ServedModel::Run run =
+        model_->serve(speculating(2), requests(*model_), [&](scheduler::Batch& batch) {
+          scheduler::Batch changed = batch;
+          if (planted || !fault.plant(changed)) return;
+          planted = true;
+          batch = changed;
+        });
+    EXPECT_TRUE(planted);
     ASSERT_TRUE(run.violation);
     EXPECT_TRUE(run.violation->message.contains(fault.reported)) << run.violation->message;
     for (const auto& [id, answer] : run.answers) {
