@@ -52,8 +52,8 @@ class ModelExecutor final : public scheduler::Executor {
   const scheduler::StepResult& execute(const scheduler::Batch& batch) override;
 
   // Of the last step, in the batch's order; empty where nobody asked. Tells of every drawn token,
-  // also of those after a stop token, which the scheduler drops.
-  std::span<const StepLogprobs> logprobs() const { return logprobs_; }
+  // also of those after a stop token, which the scheduler drops. May be moved from.
+  std::span<StepLogprobs> logprobs() { return logprobs_; }
 
   // What the model drafted in the last step for the batch's sequence number `index`; right or not.
   std::span<const int32_t> drafts(size_t index) const {

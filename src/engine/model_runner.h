@@ -32,6 +32,8 @@ struct RunnerOptions {
   kernels::Target target = kernels::Target::kReference;
   model::Rank rank;
   model::MtpChoice mtp = model::MtpChoice::kLeaveOut;
+  // Whether a checkpoint without the MTP layer that is to be loaded is an error, or runs without.
+  enum class MtpNeed : uint8_t { kRequired, kIfPresent } mtp_need = MtpNeed::kRequired;
 };
 
 // The cache's type: with kAuto f32 for f32 weights and bf16 for all others.
@@ -57,6 +59,7 @@ class LoadedModel {
   const model::Transformer& transformer() const { return *transformer_; }
   const std::string& hash() const { return hash_; }
   kernels::CacheType cache_type() const { return cache_type_; }
+  uint64_t weight_bytes() const { return weights_->size_bytes(); }
   // In what arithmetic it runs, for provenance: nothing in it is "auto".
   base::Arithmetic arithmetic() const;
   // What is worth saying at start, a line each: also where config and file disagree.
