@@ -110,14 +110,15 @@ ServedModel::Run ServedModel::serve(const scheduler::SchedulerConfig& config,
       if (event.report) {
         answer.report = *event.report;
         executor.remove(event.request);
-        watched.remove(event.request, event.report->usage);
+        watched.remove(event.request, *event.report);
       }
     }
   }
-  const auto& violation = watched.violation();
-  EXPECT_TRUE(tamper || !violation) << violation->message;
-  return {
-      .answers = std::move(recorder.answers), .stats = scheduler.stats(), .violation = violation};
+  const base::Status watch = watched.check_idle(scheduler.stats());
+  EXPECT_TRUE(tamper || watch) << watch.error().message;
+  return {.answers = std::move(recorder.answers),
+          .stats = scheduler.stats(),
+          .violation = watched.violation()};
 }
 
 }  // namespace ingot::parity

@@ -45,6 +45,9 @@ class ShadowCache {
   base::Status end_step(const scheduler::Batch& batch, const DraftsOf& drafts,
                         const scheduler::StepResult& result);
 
+  // Between two steps: that the scheduler counted the same steps and rows.
+  base::Status check_stats(const scheduler::SchedulerStats& stats) const;
+
   const PageTables& tables() const { return tables_; }
   // Of all steps, but for sequences that failed.
   const RowCounts& rows() const { return rows_; }

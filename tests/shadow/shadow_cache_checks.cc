@@ -255,6 +255,23 @@ base::Status ShadowCache::check_first_prefill(const scheduler::Batch& batch) con
   return {};
 }
 
+base::Status ShadowCache::check_stats(const scheduler::SchedulerStats& stats) const {
+  if (stats.num_steps != num_steps_) {
+    return error("{} steps, by the stats {}", num_steps_, stats.num_steps);
+  }
+  const int64_t num_rows = stats.num_prefill_tokens + stats.num_decode_tokens +
+                           stats.num_recomputed_tokens + stats.num_read_only_tokens +
+                           stats.num_rejected_tokens;
+  if (num_rows == rows_.total() && stats.num_read_only_tokens == rows_.read_only &&
+      stats.num_rejected_tokens == rows_.rejected && stats.num_accepted_tokens == rows_.accepted) {
+    return {};
+  }
+  return error(
+      "{} rows, {} read-only, {} drafts accepted and {} rejected; by the stats {}, {}, {} and {}",
+      rows_.total(), rows_.read_only, rows_.accepted, rows_.rejected, num_rows,
+      stats.num_read_only_tokens, stats.num_accepted_tokens, stats.num_rejected_tokens);
+}
+
 // Drafts are accepted as far as they equal what was drawn, and no further.
 base::Status ShadowCache::check_result(const Entry& entry, std::span<const int32_t> drafts,
                                        const scheduler::StepResult::Sequence& result) {

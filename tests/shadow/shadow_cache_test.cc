@@ -166,9 +166,10 @@ TEST(WatchedExecutor, HoldsUsageAgainstWhatWasComputed) {
   watched.add({.id = 0, .prompt = prompt_of(20), .max_tokens = 10});
   watched.add({.id = 1, .prompt = prompt_of(20), .max_tokens = 10});
   watched.execute(prefill(0, 20, {0, 1}));
-  watched.remove(1, {.num_prompt_tokens = 20});
+  watched.remove(1, {.usage = {.num_prompt_tokens = 20}});
   EXPECT_FALSE(watched.violation());
-  watched.remove(0, {.num_prompt_tokens = 20, .num_prefill_tokens = 20, .num_draft_tokens = 1});
+  watched.remove(
+      0, {.usage = {.num_prompt_tokens = 20, .num_prefill_tokens = 20, .num_draft_tokens = 1}});
   ASSERT_TRUE(watched.violation());
   EXPECT_EQ(watched.violation()->message,
             "step 1: request 0 had 0 of 0 drafts accepted, by its usage 0 of 1");

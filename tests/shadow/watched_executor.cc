@@ -8,11 +8,21 @@ namespace ingot::shadow {
 
 WatchedExecutor::WatchedExecutor(const scheduler::SchedulerConfig& config,
                                  scheduler::Executor& executor, DraftsOf drafts)
-    : executor_(executor), drafts_(std::move(drafts)), cache_(config) {}
+    : executor_(executor),
+      drafts_(std::move(drafts)),
+      num_pages_(config.num_pages),
+      cache_(config) {}
 
-void WatchedExecutor::remove(scheduler::RequestId id, const scheduler::Usage& usage) {
-  if (!violation_) note(cache_.request(id).check_usage(usage));
+void WatchedExecutor::remove(scheduler::RequestId id, const scheduler::RequestReport& report) {
+  if (!violation_) note(cache_.request(id).check_usage(report.usage));
   cache_.remove(id);
+  totals_.add(report);
+}
+
+base::Status WatchedExecutor::check_idle(const scheduler::SchedulerStats& stats) const {
+  if (violation_) return std::unexpected(*violation_);
+  TRY(cache_.check_stats(stats));
+  return totals_.check_idle(stats, num_pages_);
 }
 
 const scheduler::StepResult& WatchedExecutor::execute(const scheduler::Batch& batch) {

@@ -6,6 +6,7 @@
 #include "scheduler/executor.h"
 #include "scheduler/scheduler.h"
 #include "shadow/shadow_cache.h"
+#include "shadow/usage_totals.h"
 
 namespace ingot::shadow {
 
@@ -21,10 +22,13 @@ class WatchedExecutor final : public scheduler::Executor {
 
   // What the scheduler took, in the same order.
   void add(const scheduler::Request& request) { cache_.add(request); }
-  // A request ended with this usage. REQUIRES: it was added.
-  void remove(scheduler::RequestId id, const scheduler::Usage& usage);
+  // A request ended. REQUIRES: it was added.
+  void remove(scheduler::RequestId id, const scheduler::RequestReport& report);
 
   const scheduler::StepResult& execute(const scheduler::Batch& batch) override;
+
+  // When nothing waits and nothing runs: that nothing is held and all counts agree.
+  base::Status check_idle(const scheduler::SchedulerStats& stats) const;
 
   // The first rule that was broken.
   const std::optional<base::Error>& violation() const { return violation_; }
@@ -36,7 +40,9 @@ class WatchedExecutor final : public scheduler::Executor {
 
   scheduler::Executor& executor_;
   const DraftsOf drafts_;
+  const int32_t num_pages_;
   ShadowCache cache_;
+  UsageTotals totals_;
   const scheduler::StepResult* result_ = nullptr;  // of executor_
   scheduler::StepResult failure_;
   std::optional<base::Error> violation_;

@@ -32,14 +32,7 @@ base::Status Ledger::enter(const scheduler::RequestEvent& event, base::Instant n
   if (!event.report) return {};
 
   TRY(check_report(request, *event.report, now));
-  const scheduler::Usage& usage = event.report->usage;
-  if (event.report->timings.admitted) num_lookup_tokens_ += usage.num_prompt_tokens;
-  num_hit_tokens_ += usage.num_cached_tokens;
-  num_prefill_tokens_ += usage.num_prefill_tokens;
-  num_recomputed_tokens_ += usage.num_recomputed_tokens;
-  num_accepted_tokens_ += usage.num_accepted_tokens;
-  num_rejected_tokens_ += usage.num_draft_tokens - usage.num_accepted_tokens;
-  num_preemptions_ += usage.num_preemptions;
+  totals_.add(*event.report);
   ++num_finished_;
   ++num_by_reason_[static_cast<size_t>(event.report->reason)];
   requests_.erase(found);
@@ -147,20 +140,7 @@ base::Status Ledger::check_stats(const scheduler::SchedulerStats& stats) const {
         num_offered_, num_refused_, num_finished_, num_live, stats.num_waiting, stats.num_running,
         stats.num_requests_finished);
   }
-  if (stats.num_steps != executor_.cache().num_steps()) {
-    return error("{} steps, by the stats {}", executor_.cache().num_steps(), stats.num_steps);
-  }
-  const shadow::RowCounts& rows = executor_.cache().rows();
-  const int64_t num_rows = stats.num_prefill_tokens + stats.num_decode_tokens +
-                           stats.num_recomputed_tokens + stats.num_read_only_tokens +
-                           stats.num_rejected_tokens;
-  if (num_rows != rows.total() || stats.num_read_only_tokens != rows.read_only ||
-      stats.num_rejected_tokens != rows.rejected || stats.num_accepted_tokens != rows.accepted) {
-    return error(
-        "{} rows, {} read-only, {} drafts accepted and {} rejected; by the stats {}, {}, {} and {}",
-        rows.total(), rows.read_only, rows.accepted, rows.rejected, num_rows,
-        stats.num_read_only_tokens, stats.num_accepted_tokens, stats.num_rejected_tokens);
-  }
+  TRY(executor_.cache().check_stats(stats));
   const int32_t num_held = config_.num_pages - stats.num_free_pages - stats.num_cached_pages;
   if (stats.num_free_pages < 0 || stats.num_evictable_pages < 0 || num_held < 0 ||
       stats.num_evictable_pages > stats.num_cached_pages) {
@@ -177,24 +157,7 @@ base::Status Ledger::check_idle(const scheduler::SchedulerStats& stats) const {
   if (!requests_.empty()) {
     return error("nothing waits and nothing runs, and {} requests are not over", requests_.size());
   }
-  const int32_t num_lost = config_.num_pages - stats.num_free_pages - stats.num_cached_pages;
-  if (num_lost != 0) return error("nothing runs and {} pages are lost", num_lost);
-  if (stats.num_evictable_pages != stats.num_cached_pages) {
-    return error("nothing runs and {} cached pages are locked",
-                 stats.num_cached_pages - stats.num_evictable_pages);
-  }
-  const auto agrees = [](std::string_view what, int64_t by_reports,
-                         int64_t by_stats) -> base::Status {
-    if (by_reports == by_stats) return {};
-    return error("{}: {} in all reports, {} in the stats", what, by_reports, by_stats);
-  };
-  TRY(agrees("lookup tokens", num_lookup_tokens_, stats.num_lookup_tokens));
-  TRY(agrees("hit tokens", num_hit_tokens_, stats.num_hit_tokens));
-  TRY(agrees("prefill tokens", num_prefill_tokens_, stats.num_prefill_tokens));
-  TRY(agrees("recomputed tokens", num_recomputed_tokens_, stats.num_recomputed_tokens));
-  TRY(agrees("accepted tokens", num_accepted_tokens_, stats.num_accepted_tokens));
-  TRY(agrees("rejected tokens", num_rejected_tokens_, stats.num_rejected_tokens));
-  return agrees("preemptions", num_preemptions_, stats.num_preemptions);
+  return totals_.check_idle(stats, config_.num_pages);
 }
 
 }  // namespace ingot::simulation
