@@ -186,6 +186,15 @@ void add_engine_choices(CLI::App& app, EngineChoices& choices, const char* kv_to
       ->capture_default_str();
   app.add_option("--kv-tokens", choices.kv_tokens, kv_tokens_help)
       ->check(CLI::Range(int64_t{16}, int64_t{1} << 30));
+  app.add_flag("--no-prefix-cache", choices.no_prefix_cache,
+               "Compute every prompt whole, also where the cache holds its beginning");
+  app.add_option("--simulate-acceptance", choices.simulated_acceptance,
+                 "For benchmarks on weights that ingot synth made: how often the first draft of a "
+                 "chain counts as right, the second if the first was, and so on")
+      ->type_name("A1,A2,..")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(not_nan);
 }
 
 void add_max_tokens(CLI::App& app, int64_t& max_tokens) {

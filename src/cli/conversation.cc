@@ -170,10 +170,8 @@ void Conversation::report(const Answer& answer) const {
     return;
   }
   const ModelSession& model = *session_.model;
-  json::object line = base::result_document("chat", {.model_hash = model.model->hash(),
-                                                     .threads = model.team->size(),
-                                                     .arithmetic = model.model->arithmetic(),
-                                                     .seed = options_.sampling.seed});
+  json::object line =
+      base::result_document("chat", provenance_of(model, options_.engine, options_.sampling.seed));
   line["content"] = answer.content;
   line["reasoning_content"] = answer.reasoning;
   json::array tool_calls;

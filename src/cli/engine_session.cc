@@ -39,6 +39,11 @@ base::Result<std::unique_ptr<EngineSession>> open_engine(
     const CommonOptions& common, const ModelOptions& model, const EngineChoices& choices,
     engine::ServingLimits limits, const text::Tokenizer* tokenizer, MemoryLine memory_line) {
   DraftChoice drafts = TRY(draft_choice(choices));
+  TRY(engine::check_simulated_acceptance(choices.simulated_acceptance,
+                                         TRY(model::load_model_config(model.model))));
+  if (!choices.simulated_acceptance.empty()) {
+    base::log_warning("acceptance of drafts is simulated: speeds are real, the output is not");
+  }
   auto session = std::make_unique<EngineSession>();
   session->model = TRY(open_session(common, model, drafts.mode));
   const engine::LoadedModel& loaded = *session->model->model;
@@ -52,6 +57,7 @@ base::Result<std::unique_ptr<EngineSession>> open_engine(
                                 .speculation = drafts.mode,
                                 .max_draft_tokens = drafts.max_draft_tokens,
                                 .prefix_cache = !choices.no_prefix_cache,
+                                .simulated_acceptance = choices.simulated_acceptance,
                                 .tokenizer = tokenizer};
   if (tokenizer != nullptr) {
     options.drawable = engine::drawable_ids(*tokenizer, loaded.config().vocab_size);
@@ -59,6 +65,15 @@ base::Result<std::unique_ptr<EngineSession>> open_engine(
   session->engine = TRY(engine::Engine::create(loaded, *session->model->team, std::move(options),
                                                session->model->clock));
   return session;
+}
+
+base::ProvenanceInputs provenance_of(const ModelSession& session, const EngineChoices& choices,
+                                     uint64_t seed) {
+  return {.model_hash = session.model->hash(),
+          .threads = session.team->size(),
+          .arithmetic = session.model->arithmetic(),
+          .simulated_acceptance = choices.simulated_acceptance,
+          .seed = seed};
 }
 
 base::Result<engine::EngineReport> run_request(engine::Engine& engine,

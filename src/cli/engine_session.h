@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/provenance.h"
 #include "base/result.h"
 #include "cli/model_session.h"
 #include "cli/options.h"
@@ -35,6 +36,10 @@ enum class MemoryLine : uint8_t { kSaid, kUnsaid };
 base::Result<std::unique_ptr<EngineSession>> open_engine(
     const CommonOptions& common, const ModelOptions& model, const EngineChoices& choices,
     engine::ServingLimits limits, const text::Tokenizer* tokenizer, MemoryLine memory_line);
+
+// For the reports of what such a session did.
+base::ProvenanceInputs provenance_of(const ModelSession& session, const EngineChoices& choices,
+                                     uint64_t seed);
 
 // What may happen while a request runs, on the calling thread. Each may be empty.
 struct RequestHooks {

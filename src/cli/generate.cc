@@ -14,8 +14,7 @@
 #include "cli/request_file.h"
 #include "cli/terminal.h"
 #include "engine/score.h"
-#include "text/detokenizer.h"
-#include "text/stop_strings.h"
+#include "text/answer_pieces.h"
 
 namespace ingot::cli {
 namespace {
@@ -89,11 +88,8 @@ struct Output {
 
 void print_json(const Output& output, const engine::EngineReport& report,
                 const GenerateOptions& options, const ModelSession& session, bool has_text) {
-  json::object document =
-      base::result_document("generate", {.model_hash = session.model->hash(),
-                                         .threads = session.team->size(),
-                                         .arithmetic = session.model->arithmetic(),
-                                         .seed = options.sampling.seed});
+  json::object document = base::result_document(
+      "generate", provenance_of(session, options.engine, options.sampling.seed));
   document["token_ids"] = json::array(output.token_ids.begin(), output.token_ids.end());
   document["text"] = has_text ? json::value(output.text) : nullptr;
   document["finish_reason"] = name(report.reason);
@@ -105,47 +101,6 @@ void print_json(const Output& output, const engine::EngineReport& report,
   document["timings"] = timings_json(report);
   fmt::print("{}", base::pretty_json(document));
 }
-
-// The text of an output as it comes, up to where a stop string begins.
-class TextOfOutput {
- public:
-  TextOfOutput(const text::Tokenizer& tokenizer, const GenerateOptions& options)
-      : detokenizer_(tokenizer, text::SpecialTokens::kKeep),
-        stop_strings_(options.stop_strings),
-        min_tokens_(options.min_tokens) {}
-
-  base::Result<std::string> push(int32_t token) {
-    const text::DetokenizedText piece = TRY(detokenizer_.push(token));
-    held_ += piece.text;
-    if (++num_tokens_ < min_tokens_) {
-      stop_strings_.pass(piece.text);
-    } else {
-      stop_strings_.find(piece.text);
-    }
-    return release(stop_strings_.num_certain());
-  }
-  // After a stop string there is nothing left.
-  std::string finish() {
-    if (stop_strings_.match()) return "";
-    held_ += detokenizer_.finish();
-    return release(num_released_ + held_.size());
-  }
-
- private:
-  std::string release(size_t end) {
-    std::string text = held_.substr(0, end - num_released_);
-    held_.erase(0, text.size());
-    num_released_ = end;
-    return text;
-  }
-
-  text::Detokenizer detokenizer_;
-  text::StopStrings stop_strings_;
-  const int32_t min_tokens_;
-  int32_t num_tokens_ = 0;
-  std::string held_;  // text that may be part of a stop string
-  size_t num_released_ = 0;
-};
 
 // Checks what can be checked before a byte of weights is read.
 base::Status check_options(const Prompt& prompt, const GenerateOptions& options,
@@ -192,12 +147,17 @@ base::Result<int> generate(const CommonOptions& common, const GenerateOptions& o
       prompt.tokenizer ? &*prompt.tokenizer : nullptr, MemoryLine::kUnsaid));
   base::Progress progress("prompt", static_cast<uint64_t>(num_prompt_tokens),
                           base::Progress::Unit::kTokens, session->model->clock);
-  std::optional<TextOfOutput> text;
-  if (prompt.tokenizer) text.emplace(*prompt.tokenizer, options);
+  std::optional<text::AnswerPieces> text;
+  if (prompt.tokenizer) {
+    text.emplace(*prompt.tokenizer, text::AnswerStops{.strings = options.stop_strings,
+                                                      .min_tokens = options.min_tokens});
+  }
   Output output;
-  const auto say = [&](std::string_view piece) {
-    output.text += piece;
-    if (!common.json) write_out(stdout_is_terminal() ? terminal_safe(piece) : std::string(piece));
+  const auto say = [&](const std::vector<text::AnswerPiece>& pieces) {
+    for (const text::AnswerPiece& piece : pieces) {
+      output.text += piece.text;
+      if (!common.json) write_out(stdout_is_terminal() ? terminal_safe(piece.text) : piece.text);
+    }
   };
   const auto take = [&](const engine::EngineUpdate& update) -> base::Status {
     progress.update(static_cast<uint64_t>(update.num_prompt_tokens_done));

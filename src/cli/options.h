@@ -31,6 +31,7 @@ struct EngineChoices {
   std::string speculative_tokens = "auto";  // or a number
   int64_t kv_tokens = 0;                    // 0: the command's own default
   bool no_prefix_cache = false;
+  std::vector<double> simulated_acceptance;  // by position; empty: the model decides
 };
 
 struct InspectOptions {

@@ -39,7 +39,8 @@ json::object settings(const ModelSession& session, const GenerateOptions& option
           {"target", arithmetic.target},
           {"activations", arithmetic.activations},
           {"kv_dtype", arithmetic.kv_dtype},
-          {"seed", options.sampling.seed}};
+          {"seed", options.sampling.seed},
+          {"simulated_acceptance", json::value_from(options.engine.simulated_acceptance)}};
 }
 
 json::object job_document(const ModelSession& session, const GenerateOptions& options,
@@ -68,7 +69,22 @@ base::Result<int64_t> created(const server::BatchOutput& output) {
 json::object times_json(const engine::EngineStats& stats) {
   return {{"scheduling_seconds", base::seconds(stats.scheduling)},
           {"executing_seconds", base::seconds(stats.executing)},
+          {"drafting_seconds", base::seconds(stats.step_times.drafting)},
+          {"forward_seconds", base::seconds(stats.step_times.forward)},
+          {"drawing_seconds", base::seconds(stats.step_times.drawing)},
           {"delivering_seconds", base::seconds(stats.delivering)}};
+}
+
+// Of drafts by their position in the chain, as far as any were made there: how many, and how many
+// were right.
+json::array drafts_json(const scheduler::SchedulerStats& stats) {
+  json::array positions;
+  for (size_t i = 0; i < stats.drafted_by_position.size(); ++i) {
+    if (stats.drafted_by_position[i] == 0) break;
+    positions.push_back(json::object{{"drafted", stats.drafted_by_position[i]},
+                                     {"accepted", stats.accepted_by_position[i]}});
+  }
+  return positions;
 }
 
 json::object summary_json(const server::BatchTally& tally, const engine::EngineStats& stats,
@@ -87,6 +103,7 @@ json::object summary_json(const server::BatchTally& tally, const engine::EngineS
           {"preemptions", stats.scheduler.num_preemptions},
           {"accepted_tokens", stats.scheduler.num_accepted_tokens},
           {"rejected_tokens", stats.scheduler.num_rejected_tokens},
+          {"drafts_by_position", drafts_json(stats.scheduler)},
           {"times", times_json(stats)}};
 }
 
@@ -107,11 +124,8 @@ int report(const CommonOptions& common, const GenerateOptions& options, const Mo
            const server::BatchTally& tally, const engine::EngineStats& stats,
            double elapsed_seconds) {
   if (common.json) {
-    json::object document =
-        base::result_document("batch", {.model_hash = session.model->hash(),
-                                        .threads = session.team->size(),
-                                        .arithmetic = session.model->arithmetic(),
-                                        .seed = options.sampling.seed});
+    json::object document = base::result_document(
+        "batch", provenance_of(session, options.engine, options.sampling.seed));
     document["out"] = options.out.string();
     for (auto& [name, value] : summary_json(tally, stats, elapsed_seconds)) document[name] = value;
     fmt::print("{}", base::pretty_json(document));

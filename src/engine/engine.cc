@@ -50,7 +50,8 @@ base::Result<std::unique_ptr<Engine>> Engine::create(const LoadedModel& model,
       TRY(scheduler::Scheduler::create(scheduler_config(chosen, has_mtp))));
   engine->runner_ = TRY(ModelRunner::create(model, team, chosen.capacity));
   engine->model_executor_ = std::make_unique<ModelExecutor>(
-      *engine->runner_, chosen.drawable.value_or(TokenMask(model.config().vocab_size)));
+      *engine->runner_, chosen.drawable.value_or(TokenMask(model.config().vocab_size)), clock,
+      ExecutorOptions{.simulated_acceptance = chosen.simulated_acceptance});
   if (chosen.wrap_executor) {
     engine->wrapped_executor_ = chosen.wrap_executor(*engine->model_executor_);
   }
@@ -191,9 +192,10 @@ void Engine::start(Command command) {
   }
   model_executor_->add(command.id, request.prompt,
                        {.sampling = std::move(request.sampling),
-                        .min_tokens = request.min_tokens,
                         .stop_token_ids = stop_token_ids,
-                        .wants_prompt_logprobs = request.wants_prompt_logprobs});
+                        .min_tokens = request.min_tokens,
+                        .wants_prompt_logprobs = request.wants_prompt_logprobs,
+                        .grammar = std::move(request.grammar)});
   scheduler::Request asked = {
       .id = command.id,
       .prompt = std::move(request.prompt),
@@ -227,6 +229,10 @@ void Engine::step() {
   const scheduler::StepResult& result = executor.execute(batch);
   const base::Instant executed = clock_.now();
   working_stats_.executing += executed - scheduled;
+  const StepTimes& times = model_executor_->times();
+  working_stats_.step_times.drafting += times.drafting;
+  working_stats_.step_times.forward += times.forward;
+  working_stats_.step_times.drawing += times.drawing;
   scheduler_->commit(result, executed);
   working_stats_.scheduling += clock_.now() - executed;
   observe_batch(batch, result);

@@ -30,6 +30,8 @@ struct EngineOptions {
   scheduler::SpeculationMode speculation = scheduler::SpeculationMode::kOff;
   int32_t max_draft_tokens = 0;  // of one sequence in one step
   bool prefix_cache = true;
+  // As ExecutorOptions has it; checked by check_simulated_acceptance.
+  std::vector<double> simulated_acceptance = {};
   // Ids that stand for a token; others are never drawn. Absent: all of the model's.
   std::optional<TokenMask> drawable = {};
   // Reads the output of requests with stop strings. Without it they are refused.
@@ -49,7 +51,8 @@ struct EngineStats {
   scheduler::SchedulerStats scheduler = {};
   int64_t num_refused = 0;      // requests, by submit
   base::Duration scheduling{};  // mailbox, schedule and commit
-  base::Duration executing{};   // the executor
+  base::Duration executing{};   // the executor; the model's tells its parts:
+  StepTimes step_times = {};
   base::Duration delivering{};  // updates, their sinks included
 };
 

@@ -235,6 +235,20 @@ TEST_F(EngineTest, LogprobsComeWithTheirTokens) {
   }
 }
 
+TEST_F(EngineTest, AGrammarDecidesWhatMayBeDrawn) {
+  TokenMask odd(64);
+  for (int32_t id = 0; id < 64; id += 2) odd.forbid(id);
+  std::vector<int32_t> told;
+  const Answer answered =
+      answer_alone({.prompt = some_ids(5),
+                    .max_tokens = 10,
+                    .sampling = {.temperature = 1},
+                    .grammar = TokenGrammar{.allowed = [&] { return odd.words(); },
+                                            .tell = [&](int32_t id) { told.push_back(id); }}});
+  EXPECT_TRUE(std::ranges::all_of(answered.tokens, [](int32_t id) { return id % 2 == 1; }));
+  EXPECT_EQ(told, answered.tokens);
+}
+
 TEST_F(EngineTest, WhatCannotBeServedIsRefusedAtTheDoor) {
   const auto one = engine();
   const auto expect_refused = [&](EngineRequest request, std::string_view phrase) {

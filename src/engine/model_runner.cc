@@ -155,10 +155,14 @@ std::span<const float> ModelRunner::forward(const scheduler::Batch& batch,
   return step_.logits;
 }
 
-const ComputedStep& ModelRunner::forward_with_drafts(const scheduler::Batch& batch) {
+void ModelRunner::draft_step(const scheduler::Batch& batch) {
   update_page_tables(batch);
   step_.sequences.assign(batch.sequences.size(), {});
   draft_for(batch);
+}
+
+const ComputedStep& ModelRunner::compute_step(const scheduler::Batch& batch) {
+  CHECK(step_.sequences.size() == batch.sequences.size(), "another batch was drafted for");
   compute(batch, nullptr);
   return step_;
 }

@@ -124,11 +124,14 @@ class ModelRunner {
   std::span<const float> forward(const scheduler::Batch& batch,
                                  const model::ForwardObserver* observer = nullptr);
 
-  // Drafts after the tokens of each sequence as many as its num_draft_tokens says and computes the
-  // step with them. Until `accept` says otherwise, every draft counts as rejected.
-  // REQUIRES: as above; who drafts wants the logits of its last token, and has all tokens before
-  // that one computed; the model has its MTP layer.
-  const ComputedStep& forward_with_drafts(const scheduler::Batch& batch);
+  // A step with drafts is two calls. `draft_step` drafts after the tokens of each sequence as many
+  // as its num_draft_tokens says, and `compute_step` of the same batch computes the tokens and
+  // them. Until `accept` says otherwise, every draft counts as rejected. After an exception from
+  // either the next step may begin, without this one's sequences: their slots hold nothing until
+  // they were released. REQUIRES: as above; who drafts wants the logits of its last token, and has
+  // all tokens before that one computed; the model has its MTP layer.
+  void draft_step(const scheduler::Batch& batch);
+  const ComputedStep& compute_step(const scheduler::Batch& batch);
 
   const ComputedStep& last_step() const { return step_; }
 
@@ -146,6 +149,7 @@ class ModelRunner {
 
   const model::ModelConfig& config() const { return model_.config(); }
   const RunnerCapacity& capacity() const { return capacity_; }
+  base::ThreadTeam& team() { return team_; }
 
  private:
   // Rows of a step in the form that the model takes; kept to avoid allocating in a step.

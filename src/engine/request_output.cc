@@ -12,13 +12,11 @@ using scheduler::FinishReason;
 
 RequestOutput::RequestOutput(const EngineRequest& request, int32_t num_prompt_tokens,
                              const text::Tokenizer* tokenizer, UpdateSink sink)
-    : sink_(std::move(sink)),
-      num_prompt_tokens_(num_prompt_tokens),
-      min_tokens_(request.min_tokens) {
+    : sink_(std::move(sink)), num_prompt_tokens_(num_prompt_tokens) {
   if (request.stop_strings.empty()) return;
   CHECK(tokenizer != nullptr);
-  detokenizer_.emplace(*tokenizer, text::SpecialTokens::kKeep);
-  stop_strings_.emplace(request.stop_strings);
+  text_.emplace(*tokenizer, text::AnswerStops{.strings = request.stop_strings,
+                                              .min_tokens = request.min_tokens});
 }
 
 void RequestOutput::observe(const scheduler::Batch::Sequence& entry,
@@ -40,16 +38,10 @@ void RequestOutput::observe(const scheduler::Batch::Sequence& entry,
 
 // Of the tokens that continue the output, the one with which its text first has a stop string.
 std::optional<size_t> RequestOutput::index_of_completing_token(std::span<const int32_t> tokens) {
-  if (!stop_strings_ || stop_strings_->match()) return std::nullopt;
+  if (!text_ || text_->match()) return std::nullopt;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    const auto piece = detokenizer_->push(tokens[i]);
-    CHECK(piece.has_value(), "an id was drawn that stands for no token");
-    // What min_tokens asks for ends nothing, whatever it says.
-    if (num_output_tokens_ + static_cast<int32_t>(i) + 1 < min_tokens_) {
-      stop_strings_->pass(piece->text);
-    } else if (stop_strings_->find(piece->text)) {
-      return i;
-    }
+    CHECK(text_->push(tokens[i]).has_value(), "an id was drawn that stands for no token");
+    if (text_->match()) return i;
   }
   return std::nullopt;
 }
@@ -73,11 +65,11 @@ std::optional<int32_t> RequestOutput::add(scheduler::RequestEvent event) {
           .error = std::move(report.error),
           .usage = report.usage,
           .timings = report.timings};
-  if (stop_strings_ && stop_strings_->match()) {
+  if (text_ && text_->match()) {
     // It may have ended for another reason in the very step that completed the string.
     told.reason = FinishReason::kStop;
     told.error.clear();
-    told.stopped_by_string = stop_strings_->match()->index;
+    told.stopped_by_string = text_->match()->index;
     told.usage.num_output_tokens = num_output_tokens_;
   } else if (report.reason == FinishReason::kStop && num_told < drawn_.size()) {
     told.stopped_by_id = drawn_[num_told];

@@ -10,8 +10,7 @@
 #include "engine/model_executor.h"
 #include "scheduler/batch.h"
 #include "scheduler/request.h"
-#include "text/detokenizer.h"
-#include "text/stop_strings.h"
+#include "text/answer_pieces.h"
 
 namespace ingot::engine {
 
@@ -40,9 +39,7 @@ class RequestOutput {
 
   UpdateSink sink_;
   const int32_t num_prompt_tokens_;
-  const int32_t min_tokens_;
-  std::optional<text::Detokenizer> detokenizer_;  // where there are stop strings
-  std::optional<text::StopStrings> stop_strings_;
+  std::optional<text::AnswerPieces> text_;  // where there are stop strings
   int32_t num_output_tokens_ = 0;
   std::vector<int32_t> drawn_;  // in the last step
   std::vector<TokenLogprobs> drawn_logprobs_;

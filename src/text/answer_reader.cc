@@ -23,23 +23,31 @@ OutputParserOptions with_markers(OutputParserOptions options, const Tokenizer& t
 
 }  // namespace
 
-AnswerReader::AnswerReader(const Tokenizer& tokenizer, OutputParserOptions options)
-    : detokenizer_(tokenizer, SpecialTokens::kKeep),
-      parser_(with_markers(std::move(options), tokenizer)) {}
+AnswerReader::AnswerReader(const Tokenizer& tokenizer, OutputParserOptions options,
+                           AnswerStops stops)
+    : pieces_(tokenizer, std::move(stops)), parser_(with_markers(std::move(options), tokenizer)) {}
 
 base::Result<std::vector<OutputEvent>> AnswerReader::push(int32_t id) {
-  const DetokenizedText piece = TRY(detokenizer_.push(id));
-  if (piece.added_token == nullptr) return parser_.push_text(piece.text);
-  // What came before the marker, which may be the rest of a broken character.
-  const std::string_view before = std::string_view(piece.text).substr(0, piece.added_token_begin);
-  std::vector<OutputEvent> events = parser_.push_text(before);
-  std::ranges::move(parser_.push_marker(piece.added_token->content), std::back_inserter(events));
-  return events;
+  return parse(TRY(pieces_.push(id)));
 }
 
 std::vector<OutputEvent> AnswerReader::finish() {
-  std::vector<OutputEvent> events = parser_.push_text(detokenizer_.finish());
+  std::vector<OutputEvent> events = parse(pieces_.finish());
   std::ranges::move(parser_.finish(), std::back_inserter(events));
+  return events;
+}
+
+std::vector<OutputEvent> AnswerReader::parse(const std::vector<AnswerPiece>& pieces) {
+  std::vector<OutputEvent> events;
+  for (const AnswerPiece& piece : pieces) {
+    const bool begins_in_reasoning = parser_.in_reasoning();
+    std::ranges::move(
+        piece.is_marker ? parser_.push_marker(piece.text) : parser_.push_text(piece.text),
+        std::back_inserter(events));
+    const bool is_reasoning = begins_in_reasoning && parser_.in_reasoning() &&
+                              !(piece.is_marker && piece.text == kReasoningBegin);
+    if (piece.ends_token && is_reasoning) ++num_reasoning_tokens_;
+  }
   return events;
 }
 

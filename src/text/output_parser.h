@@ -67,6 +67,7 @@ class OutputParser {
   std::vector<OutputEvent> finish();
 
   size_t num_tool_calls() const { return num_tool_calls_; }  // that are whole
+  bool in_reasoning() const { return state_ == State::kReasoning; }
 
  private:
   enum class State : uint8_t { kReasoning, kContent, kName, kBetween, kKey, kAfterKey, kValue };

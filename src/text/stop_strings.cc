@@ -74,7 +74,7 @@ int32_t StopStrings::next(int32_t node, uint8_t byte) const {
   }
 }
 
-std::optional<StopMatch> StopStrings::find(std::string_view piece) {
+std::optional<StopMatch> StopStrings::push(std::string_view piece) {
   CHECK(!match_);
   for (const char byte : piece) {
     state_ = next(state_, static_cast<uint8_t>(byte));

@@ -30,7 +30,7 @@ class StopStrings {
   explicit StopStrings(std::span<const std::string> strings);
 
   // Reads on, up to a match, and gives it. REQUIRES: nothing has been found yet.
-  std::optional<StopMatch> find(std::string_view piece);
+  std::optional<StopMatch> push(std::string_view piece);
   // Reads text in which nothing may be found. A string that begins in it and is complete later on
   // still will be. REQUIRES: nothing has been found yet.
   void pass(std::string_view piece);

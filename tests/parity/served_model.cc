@@ -86,7 +86,7 @@ ServedModel::Run ServedModel::serve(const scheduler::SchedulerConfig& config,
   const bool speculates = config.speculation != scheduler::SpeculationMode::kOff;
   const engine::LoadedModel& loaded = speculates || config.writes_mtp_rows ? *with_mtp_ : *plain_;
   const auto runner = engine::ModelRunner::create(loaded, team_, capacity_of(config)).value();
-  engine::ModelExecutor executor(*runner, engine::TokenMask(loaded.config().vocab_size));
+  engine::ModelExecutor executor(*runner, engine::TokenMask(loaded.config().vocab_size), clock_);
   Recorder recorder(executor);
   shadow::WatchedExecutor watched(config, recorder,
                                   [&](size_t index) { return executor.drafts(index); });

@@ -2,8 +2,12 @@
 // the shadow remembers.
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <span>
 #include <vector>
+
+#include <fmt/ranges.h>
 
 #include "shadow/shadow_cache.h"
 
@@ -262,14 +266,24 @@ base::Status ShadowCache::check_stats(const scheduler::SchedulerStats& stats) co
   const int64_t num_rows = stats.num_prefill_tokens + stats.num_decode_tokens +
                            stats.num_recomputed_tokens + stats.num_read_only_tokens +
                            stats.num_rejected_tokens;
-  if (num_rows == rows_.total() && stats.num_read_only_tokens == rows_.read_only &&
-      stats.num_rejected_tokens == rows_.rejected && stats.num_accepted_tokens == rows_.accepted) {
-    return {};
+  if (num_rows != rows_.total() || stats.num_read_only_tokens != rows_.read_only ||
+      stats.num_rejected_tokens != rows_.rejected || stats.num_accepted_tokens != rows_.accepted) {
+    return error(
+        "{} rows, {} read-only, {} drafts accepted and {} rejected; by the stats {}, {}, {} and {}",
+        rows_.total(), rows_.read_only, rows_.accepted, rows_.rejected, num_rows,
+        stats.num_read_only_tokens, stats.num_accepted_tokens, stats.num_rejected_tokens);
   }
-  return error(
-      "{} rows, {} read-only, {} drafts accepted and {} rejected; by the stats {}, {}, {} and {}",
-      rows_.total(), rows_.read_only, rows_.accepted, rows_.rejected, num_rows,
-      stats.num_read_only_tokens, stats.num_accepted_tokens, stats.num_rejected_tokens);
+  const auto sum = [](const auto& counts) {
+    return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  };
+  if (sum(stats.accepted_by_position) != rows_.accepted ||
+      sum(stats.drafted_by_position) != rows_.accepted + rows_.rejected ||
+      !std::ranges::is_sorted(stats.accepted_by_position, std::greater())) {
+    return error("by position [{}] drafts, [{}] of them accepted; {} accepted and {} rejected",
+                 fmt::join(stats.drafted_by_position, ", "),
+                 fmt::join(stats.accepted_by_position, ", "), rows_.accepted, rows_.rejected);
+  }
+  return {};
 }
 
 // Drafts are accepted as far as they equal what was drawn, and no further.
