@@ -21,6 +21,8 @@ base::Status check_ids(std::string_view what, std::span<const int32_t> ids, int6
   return {};
 }
 
+}  // namespace
+
 scheduler::SchedulerConfig scheduler_config(const EngineOptions& options, bool has_mtp) {
   const RunnerCapacity& capacity = options.capacity;
   return {.num_pages = static_cast<int32_t>(capacity.num_pages),
@@ -33,8 +35,6 @@ scheduler::SchedulerConfig scheduler_config(const EngineOptions& options, bool h
           .speculation = options.speculation,
           .max_draft_tokens = options.max_draft_tokens};
 }
-
-}  // namespace
 
 Engine::Engine(EngineOptions options, const base::Clock& clock)
     : options_(std::move(options)), clock_(clock) {}
@@ -196,19 +196,20 @@ void Engine::start(Command command) {
                         .min_tokens = request.min_tokens,
                         .wants_prompt_logprobs = request.wants_prompt_logprobs,
                         .grammar = std::move(request.grammar)});
-  const base::Status status = scheduler_->add(
-      {.id = command.id,
-       .prompt = std::move(request.prompt),
-       .max_tokens = request.max_tokens.value_or(max_request_tokens_ - num_prompt_tokens),
-       .min_tokens = request.min_tokens,
-       .stop_token_ids = std::move(stop_token_ids),
-       .priority = request.priority,
-       .deadline = request.deadline,
-       .cache_salt = std::move(request.cache_salt),
-       .reads_prefix_cache = !request.wants_prompt_logprobs,
-       .wants_prompt_logits = request.wants_prompt_logprobs,
-       .max_draft_tokens = request.max_draft_tokens},
-      clock_.now());
+  scheduler::Request asked = {
+      .id = command.id,
+      .prompt = std::move(request.prompt),
+      .max_tokens = request.max_tokens.value_or(max_request_tokens_ - num_prompt_tokens),
+      .min_tokens = request.min_tokens,
+      .stop_token_ids = std::move(stop_token_ids),
+      .priority = request.priority,
+      .deadline = request.deadline,
+      .cache_salt = std::move(request.cache_salt),
+      .reads_prefix_cache = !request.wants_prompt_logprobs,
+      .wants_prompt_logits = request.wants_prompt_logprobs,
+      .max_draft_tokens = request.max_draft_tokens};
+  if (options_.on_request) options_.on_request(asked);
+  const base::Status status = scheduler_->add(std::move(asked), clock_.now());
   CHECK(status.has_value(), "submit let a request through that the scheduler refuses");
 }
 
@@ -258,6 +259,7 @@ void Engine::deliver() {
        events = scheduler_->take_events()) {
     for (scheduler::RequestEvent& event : events) {
       const RequestId id = event.request;
+      if (options_.on_event) options_.on_event(event);
       touched_.push_back(id);
       const auto num_output_tokens = outputs_.at(id).add(std::move(event));
       if (num_output_tokens) scheduler_->stop(id, *num_output_tokens, began);

@@ -38,7 +38,13 @@ struct EngineOptions {
   const text::Tokenizer* tokenizer = nullptr;
   // What runs the batches instead, given the model's executor: for tests that watch, or fail.
   std::function<std::unique_ptr<scheduler::Executor>(ModelExecutor& model)> wrap_executor = {};
+  // For them too, on the engine's thread: what the scheduler is about to take, and what it told.
+  std::function<void(const scheduler::Request&)> on_request = {};
+  std::function<void(const scheduler::RequestEvent&)> on_event = {};
 };
+
+// What an engine of these options makes its scheduler with.
+scheduler::SchedulerConfig scheduler_config(const EngineOptions& options, bool has_mtp);
 
 // What was done so far. The times are of the engine's thread and add up to all that it worked.
 struct EngineStats {

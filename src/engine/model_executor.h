@@ -55,6 +55,11 @@ class ModelExecutor final : public scheduler::Executor {
   // also of those after a stop token, which the scheduler drops. May be moved from.
   std::span<StepLogprobs> logprobs() { return logprobs_; }
 
+  // What the model drafted in the last step for the batch's sequence number `index`; right or not.
+  std::span<const int32_t> drafts(size_t index) const {
+    return runner_.last_step().sequences.at(index).drafts;
+  }
+
   // Of the last step; nothing where that failed as a whole.
   const StepTimes& times() const { return times_; }
 

@@ -133,6 +133,8 @@ class ModelRunner {
   void draft_step(const scheduler::Batch& batch);
   const ComputedStep& compute_step(const scheduler::Batch& batch);
 
+  const ComputedStep& last_step() const { return step_; }
+
   // Of the last step's sequence number `index`, the first `num_accepted` drafts were right.
   void accept(size_t index, int32_t num_accepted);
 
