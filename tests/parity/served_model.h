@@ -41,6 +41,7 @@ class ServedModel {
   // Steps until all are answered.
   Run serve(const scheduler::SchedulerConfig& config, const std::vector<ServedRequest>& requests);
 
+  int32_t vocab_size() const { return static_cast<int32_t>(plain_->config().vocab_size); }
   std::vector<int32_t> tokens_of(const std::string& text) const;
 
  private:
