@@ -192,8 +192,8 @@ void Engine::start(Command command) {
   }
   model_executor_->add(command.id, request.prompt,
                        {.sampling = std::move(request.sampling),
-                        .stop_token_ids = stop_token_ids,
                         .min_tokens = request.min_tokens,
+                        .stop_token_ids = stop_token_ids,
                         .wants_prompt_logprobs = request.wants_prompt_logprobs,
                         .grammar = std::move(request.grammar)});
   scheduler::Request asked = {
