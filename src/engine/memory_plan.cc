@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/progress.h"
+#include "engine/sampler.h"
 #include "model/kv_cache.h"
-#include "model/workspace.h"
 
 namespace ingot::engine {
 namespace {
@@ -52,11 +52,8 @@ base::Result<MemoryPlan> plan_memory(const LoadedModel& model, int team_size,
   plan.weight_bytes = model.weight_bytes();
   plan.available_bytes = available_bytes;
   plan.workspace_bytes =
-      model::Workspace::size_bytes(config, {.rows = plan.capacity.step_tokens,
-                                            .logit_rows = plan.capacity.logit_rows,
-                                            .context = plan.capacity.context,
-                                            .team_size = team_size,
-                                            .mtp = mtp});
+      ModelRunner::workspace_bytes(model, team_size, plan.capacity) +
+      static_cast<uint64_t>(team_size) * DrawScratch::size_bytes(config.vocab_size);
   const uint64_t left = available_bytes - std::min(available_bytes, plan.workspace_bytes);
   const auto page_bytes = static_cast<uint64_t>(
       kPageTokens *

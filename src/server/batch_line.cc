@@ -33,8 +33,8 @@ ApiResult<ApiRequest> parse_body(Endpoint endpoint, const json::object& body,
     if (!values) return refuse("", "{}", values.error().message);
     request = TRY(parse_chat_request(body, *values->as_dict()->find("body")));
   }
-  const bool streams = std::visit([](const auto& any) { return any.answer.stream; }, *request);
-  if (streams) return refuse("stream", "stream is true; a batch file has no streams");
+  if (answer_fields(*request).stream)
+    return refuse("stream", "stream is true; a batch file has no streams");
   return std::move(*request);
 }
 
