@@ -74,7 +74,7 @@ TEST_F(BatchOutputTest, AppearsUnderItsNameWhenItIsWhole) {
 }
 
 TEST_F(BatchOutputTest, GoesOnAfterTheLastWholeLine) {
-  for (const std::string torn :
+  for (const std::string& torn :
        {std::string(), std::string("{\"custom_id\":\"li"), std::string("\0\0\0\n\0\0", 6),
         std::string("{\"custom_id\":\"line 2\",\"respon\n")}) {
     {

@@ -50,6 +50,7 @@ class ServedModel {
   Run serve(const scheduler::SchedulerConfig& config, const std::vector<ServedRequest>& requests,
             const Tamper& tamper = {});
 
+  int32_t vocab_size() const { return static_cast<int32_t>(plain_->config().vocab_size); }
   std::vector<int32_t> tokens_of(const std::string& text) const;
 
  private:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -163,6 +164,49 @@ TEST_F(ServedRequests, AnMtpLayerThatDraftsNothingDoesNotMatter) {
   SchedulerConfig config = roomy();
   config.writes_mtp_rows = true;
   EXPECT_GT(expect_same(config).num_read_only_tokens, 0) << "for hidden states";
+}
+
+// Even and odd ids by turns, the first one even.
+engine::TokenGrammar alternation(int32_t vocab_size) {
+  struct State {
+    std::vector<engine::TokenMask> allowed;
+    size_t num_told = 0;
+  };
+  const auto state = std::make_shared<State>();
+  for (int32_t parity = 0; parity < 2; ++parity) {
+    engine::TokenMask& mask = state->allowed.emplace_back(vocab_size);
+    for (int32_t id = 1 - parity; id < vocab_size; id += 2) mask.forbid(id);
+  }
+  return {.allowed = [=] { return state->allowed[state->num_told % 2].words(); },
+          .tell = [=](int32_t) { ++state->num_told; }};
+}
+
+TEST_F(ServedRequests, AGrammarIsKeptToWhateverIsDraftedAndPreempted) {
+  SchedulerConfig tight = speculating(3);
+  tight.num_pages = 20;
+  tight.max_context = 200;
+  ServedModel::Run plain;
+  for (const SchedulerConfig& config : {roomy(), speculating(1), speculating(4), tight}) {
+    SCOPED_TRACE(testing::Message() << "depth " << config.max_draft_tokens);
+    std::vector<ServedRequest> served = requests(*model_);
+    std::erase_if(served, [](const ServedRequest& s) { return s.request.min_tokens > 0; });
+    for (ServedRequest& s : served) {
+      s.drawing.grammar = alternation(model_->vocab_size());
+      if (config.num_pages == 20 && s.request.priority > 0) s.arrives_before_step = 8;
+    }
+    ServedModel::Run run = model_->serve(config, served);
+    for (const ServedRequest& s : served) {
+      const ServedAnswer& answer = run.answers.at(s.request.id);
+      EXPECT_EQ(answer.report.error, "");
+      for (size_t i = 0; i < answer.tokens.size(); ++i) EXPECT_EQ(answer.tokens[i] % 2, i % 2);
+      if (plain.answers.empty()) continue;
+      SCOPED_TRACE(testing::Message() << "request " << s.request.id);
+      expect_equal(answer, plain.answers.at(s.request.id));
+    }
+    EXPECT_EQ(run.stats.num_accepted_tokens > 0, config.max_draft_tokens > 0);
+    EXPECT_EQ(run.stats.num_preemptions > 0, config.num_pages == 20);
+    if (plain.answers.empty()) plain = std::move(run);
+  }
 }
 
 TEST_F(ServedRequests, ThreadsDoNotMatter) {
