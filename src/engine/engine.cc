@@ -216,19 +216,20 @@ void Engine::start(Command command) {
 void Engine::step() {
   const base::Instant began = clock_.now();
   const scheduler::Batch& batch = scheduler_->schedule(began);
-  const base::Instant scheduled = clock_.now();
-  working_stats_.scheduling += scheduled - began;
+  working_stats_.scheduling += clock_.now() - began;
+  // Who left, or is late, hears of it before the step and not after.
+  deliver();
   if (batch.sequences.empty()) {
     CHECK(scheduler_->idle(), "requests wait and nothing is computed");
-    deliver();
     publish();
     return;
   }
+  const base::Instant delivered = clock_.now();
   scheduler::Executor& executor =
       wrapped_executor_ ? *wrapped_executor_ : static_cast<scheduler::Executor&>(*model_executor_);
   const scheduler::StepResult& result = executor.execute(batch);
   const base::Instant executed = clock_.now();
-  working_stats_.executing += executed - scheduled;
+  working_stats_.executing += executed - delivered;
   const StepTimes& times = model_executor_->times();
   working_stats_.step_times.drafting += times.drafting;
   working_stats_.step_times.forward += times.forward;

@@ -237,9 +237,11 @@ struct Fault {
   std::function<bool(scheduler::Batch&)> plant;  // false: this batch has no place for it
 };
 
-// An entry of the batch that begins with what it found in the cache.
+// An entry of the batch that begins with what it found in the cache, and has a page of its own too.
 scheduler::Batch::Sequence* find_hit(scheduler::Batch& batch) {
-  const auto is_hit = [](const auto& entry) { return entry.num_read_only_tokens > 0; };
+  const auto is_hit = [](const auto& entry) {
+    return entry.num_read_only_tokens > 0 && entry.new_pages.size() > 1;
+  };
   const auto found = std::ranges::find_if(batch.sequences, is_hit);
   return found == batch.sequences.end() ? nullptr : &*found;
 }
