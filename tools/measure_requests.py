@@ -105,7 +105,8 @@ def main():
             total = executing + per_step["scheduling"] + per_step["delivering"]
             overhead = total - per_step["drafting"] - per_step["forward"] - per_step["drawing"]
             shares = " | ".join(f"{100 * per_step[part] / total:.1f}%" for part in PARTS)
-            print(f"| {count} | {variant} | {steps:.0f} | {total:.0f} | {shares} | {overhead:.1f} |")
+            print(f"| {count} | {variant} | {steps:.0f} | {total:.0f} | {shares} | "
+                  f"{overhead:.1f} |")
 
 
 if __name__ == "__main__":
