@@ -1,5 +1,7 @@
 // Drawing one token from a row of logits with GLM's vocabulary, padding ids masked. The logits
 // fall off as those of a trained model do: most of the probability lies on a few hundred ids.
+// Then drawing for the sequences of a step, a row each, by the threads of a team; with a small
+// vocabulary, whether entering the team pays.
 
 #include <cmath>
 #include <cstdint>
@@ -9,7 +11,9 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "base/thread_team.h"
 #include "engine/sampler.h"
+#include "engine/step_drawer.h"
 #include "engine/token_mask.h"
 
 namespace ingot::engine {
@@ -18,9 +22,9 @@ namespace {
 constexpr int32_t kVocabSize = 151'552;
 constexpr int32_t kNumTokens = 151'365;  // the ids above are padding
 
-std::vector<float> make_logits(double deviation) {
+std::vector<float> make_logits(double deviation, size_t count = kVocabSize) {
   const base::RandomStream random = base::random_stream(1, "logits");
-  std::vector<float> logits(kVocabSize);
+  std::vector<float> logits(count);
   for (size_t id = 0; id < logits.size(); ++id) {
     logits[id] = static_cast<float>(deviation * random.normal(id));
   }
@@ -76,6 +80,41 @@ const SamplingParams kPenalties = {
     .temperature = 1, .repetition_penalty = 1.1, .presence_penalty = 0.5};
 const SamplingParams kLogprobs = {.temperature = 1, .num_top_logprobs = 20};
 
+void draw_step(benchmark::State& state, const SamplingParams& params) {
+  const int64_t vocab_size = state.range(0);
+  const int64_t num_sequences = state.range(1);
+  base::ThreadTeam team(static_cast<int>(state.range(2)));
+  StepDrawer drawer(vocab_size, TokenMask(vocab_size), team);
+  const std::vector<float> logits =
+      make_logits(kPeaked, static_cast<size_t>(vocab_size * num_sequences));
+  scheduler::Batch batch;
+  ComputedStep step{.logits = logits};
+  for (int64_t i = 0; i < num_sequences; ++i) {
+    const auto id = static_cast<scheduler::RequestId>(i);
+    drawer.add(id, {}, {.sampling = params});
+    batch.sequences.push_back({.request = id, .tokens = {0}, .logit_rows = {0}, .draws = true});
+    step.sequences.push_back({.first_logit_row = i});
+  }
+  std::vector<scheduler::StepResult::Sequence> results;
+  std::vector<StepLogprobs> logprobs(batch.sequences.size());
+  for (auto _ : state) {
+    results.assign(batch.sequences.size(), {});
+    drawer.draw(batch, step, results, logprobs);
+    CHECK(results.back().tokens.size() == 1);
+  }
+}
+
+void sizes_of_steps(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"vocabulary", "sequences", "threads"})->UseRealTime();
+  benchmark->Unit(benchmark::kMicrosecond);
+  for (const int64_t sequences : {1, 16, 64}) {
+    for (const int64_t threads : {1, 2}) benchmark->Args({kVocabSize, sequences, threads});
+  }
+  for (const int64_t sequences : {4, 16, 64, 256}) {
+    for (const int64_t threads : {1, 2}) benchmark->Args({1024, sequences, threads});
+  }
+}
+
 BENCHMARK_CAPTURE(draw_with, greedy, kGreedy, kPeaked);
 BENCHMARK_CAPTURE(draw_with, temperature, kTemperature, kPeaked);
 BENCHMARK_CAPTURE(draw_with, top_p_95, kTopP, kPeaked);
@@ -85,6 +124,9 @@ BENCHMARK_CAPTURE(draw_with, top_k_50_top_p_95, kTopKTopP, kPeaked);
 BENCHMARK_CAPTURE(draw_with, min_p_5, kMinP, kPeaked);
 BENCHMARK_CAPTURE(draw_with, penalties, kPenalties, kPeaked);
 BENCHMARK_CAPTURE(draw_with, top_logprobs_20, kLogprobs, kPeaked);
+BENCHMARK_CAPTURE(draw_step, greedy, kGreedy)->Apply(sizes_of_steps);
+BENCHMARK_CAPTURE(draw_step, temperature, kTemperature)->Apply(sizes_of_steps);
+BENCHMARK_CAPTURE(draw_step, top_p_95, kTopP)->Apply(sizes_of_steps);
 
 }  // namespace
 }  // namespace ingot::engine

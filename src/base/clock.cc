@@ -13,10 +13,16 @@ std::string utc_timestamp() {
   return std::string(text, length);
 }
 
-std::tm local_calendar() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+int64_t unix_time() {
+  return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+}
+
+std::tm local_calendar() { return local_calendar(unix_time()); }
+
+std::tm local_calendar(int64_t unix_time) {
+  const std::time_t time = unix_time;
   std::tm parts{};
-  localtime_r(&now, &parts);
+  localtime_r(&time, &parts);
   return parts;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 #include <string>
 
@@ -26,8 +27,12 @@ class SystemClock final : public Clock {
 // Wall time in UTC as "2026-11-30T07:11:27Z", for provenance records only.
 std::string utc_timestamp();
 
-// Wall time where the machine is, for what people read.
+// Seconds since 1970 in UTC, for what says when it was made.
+int64_t unix_time();
+
+// Wall time where the machine is, for what people read: now, or at a Unix time.
 std::tm local_calendar();
+std::tm local_calendar(int64_t unix_time);
 
 inline double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 

@@ -19,7 +19,7 @@ std::string format_rate(double per_second, Progress::Unit unit) {
     case Progress::Unit::kTensors:
       return fmt::format("{:.0f} tensors/s", per_second);
     case Progress::Unit::kRequests:
-      return fmt::format("{:.0f} requests/s", per_second);
+      return fmt::format("{:.{}f} requests/s", per_second, per_second < 10 ? 1 : 0);
   }
   return "";
 }
@@ -46,11 +46,13 @@ std::string format_bytes(uint64_t bytes) {
   return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, kUnits[unit]);
 }
 
-Progress::Progress(std::string_view label, uint64_t total, Unit unit, const Clock& clock)
+Progress::Progress(std::string_view label, uint64_t total, Unit unit, const Clock& clock,
+                   uint64_t already_done)
     : label_(label),
       total_(total),
       unit_(unit),
       clock_(clock),
+      already_done_(already_done),
       start_(clock.now()),
       last_shown_(start_),
       terminal_(::isatty(STDERR_FILENO) == 1) {}
@@ -59,30 +61,35 @@ Progress::~Progress() {
   if (shown_) std::fputs("\r\033[K", stderr);
 }
 
-void Progress::update(uint64_t done) {
+void Progress::update(uint64_t done, std::string_view note) {
   if (!terminal_) return;
   using namespace std::chrono_literals;
   const Instant now = clock_.now();
   if (now - start_ < 2s || now - last_shown_ < 200ms) return;
   last_shown_ = now;
   shown_ = true;
-  std::fprintf(stderr, "\r\033[K%s", line(label_, done, total_, unit_, now - start_).c_str());
+  const State state{
+      .done = done, .total = total_, .already_done = already_done_, .elapsed = now - start_};
+  std::fprintf(stderr, "\r\033[K%s", line(label_, state, unit_, note).c_str());
   std::fflush(stderr);
 }
 
-std::string Progress::line(std::string_view label, uint64_t done, uint64_t total, Unit unit,
-                           Duration elapsed) {
+std::string Progress::line(std::string_view label, const State& state, Unit unit,
+                           std::string_view note) {
   constexpr int kWidth = 24;
   const double share =
-      total == 0 ? 1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
-  const double rate = static_cast<double>(done) / std::max(1e-9, seconds(elapsed));
+      state.total == 0
+          ? 1.0
+          : std::min(1.0, static_cast<double>(state.done) / static_cast<double>(state.total));
+  const uint64_t new_done = state.done - std::min(state.done, state.already_done);
+  const double rate = static_cast<double>(new_done) / std::max(1e-9, seconds(state.elapsed));
   const int filled = static_cast<int>(share * kWidth);
   std::string bar(static_cast<size_t>(filled), '#');
   bar.resize(kWidth, '.');
-  const std::string left =
-      done == 0 ? "?" : format_time(static_cast<double>(total - std::min(done, total)) / rate);
-  return fmt::format("{} [{}] {:3.0f}%  {}  {} left", label, bar, share * 100,
-                     format_rate(rate, unit), left);
+  const uint64_t num_left = state.total - std::min(state.done, state.total);
+  const std::string left = new_done == 0 ? "?" : format_time(static_cast<double>(num_left) / rate);
+  return fmt::format("{} [{}] {:3.0f}%  {}{}{}  {} left", label, bar, share * 100,
+                     format_rate(rate, unit), note.empty() ? "" : ", ", note, left);
 }
 
 }  // namespace ingot::base

@@ -17,23 +17,32 @@ class Progress {
  public:
   enum class Unit { kBytes, kTokens, kTensors, kRequests };
 
-  Progress(std::string_view label, uint64_t total, Unit unit, const Clock& clock);
+  // `already_done` of the total was done before, and says nothing of the rate.
+  Progress(std::string_view label, uint64_t total, Unit unit, const Clock& clock,
+           uint64_t already_done = 0);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // REQUIRES: done never falls.
-  void update(uint64_t done);
+  // `note` is shown after the rate. REQUIRES: done never falls.
+  void update(uint64_t done, std::string_view note = "");
 
+  struct State {
+    uint64_t done = 0;
+    uint64_t total = 0;
+    uint64_t already_done = 0;
+    Duration elapsed{};
+  };
   // The text shown for a state, without terminal control; public so that it can be tested.
-  static std::string line(std::string_view label, uint64_t done, uint64_t total, Unit unit,
-                          Duration elapsed);
+  static std::string line(std::string_view label, const State& state, Unit unit,
+                          std::string_view note = "");
 
  private:
   const std::string label_;
   const uint64_t total_;
   const Unit unit_;
   const Clock& clock_;
+  const uint64_t already_done_;
   const Instant start_;
   Instant last_shown_;
   const bool terminal_;

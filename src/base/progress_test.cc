@@ -30,26 +30,36 @@ TEST(FormatBytes, RoundsIntoTheNextDigitAndUnit) {
 
 TEST(Progress, LineSaysShareRateAndTimeLeft) {
   using Unit = Progress::Unit;
-  EXPECT_EQ(Progress::line("load", 512'000'000, 2'048'000'000, Unit::kBytes, seconds(2)),
-            "load [######..................]  25%  256 MB/s  6s left");
-  EXPECT_EQ(Progress::line("score", 300, 1000, Unit::kTokens, seconds(60)),
-            "score [#######.................]  30%  5.0 tokens/s  2m20s left");
-  EXPECT_EQ(Progress::line("quantize", 10, 36010, Unit::kTensors, seconds(5)),
+  EXPECT_EQ(
+      Progress::line("load", {.done = 512'000'000, .total = 2'048'000'000, .elapsed = seconds(2)},
+                     Unit::kBytes),
+      "load [######..................]  25%  256 MB/s  6s left");
+  EXPECT_EQ(
+      Progress::line("score", {.done = 300, .total = 1000, .elapsed = seconds(60)}, Unit::kTokens),
+      "score [#######.................]  30%  5.0 tokens/s  2m20s left");
+  EXPECT_EQ(Progress::line("quantize", {.done = 10, .total = 36010, .elapsed = seconds(5)},
+                           Unit::kTensors),
             "quantize [........................]   0%  2 tensors/s  5h00m left");
-  EXPECT_EQ(Progress::line("serve", 900, 1000, Unit::kRequests, seconds(3)),
-            "serve [#####################...]  90%  300 requests/s  0s left");
-  EXPECT_EQ(Progress::line("load", 7, 7, Unit::kTensors, milliseconds(500)),
-            "load [########################] 100%  14 tensors/s  0s left");
+  EXPECT_EQ(
+      Progress::line("serve", {.done = 900, .total = 1000, .elapsed = seconds(3)}, Unit::kRequests),
+      "serve [#####################...]  90%  300 requests/s  0s left");
+  EXPECT_EQ(
+      Progress::line("load", {.done = 7, .total = 7, .elapsed = milliseconds(500)}, Unit::kTensors),
+      "load [########################] 100%  14 tensors/s  0s left");
 }
 
 TEST(Progress, LineBearsTheEdges) {
   using Unit = Progress::Unit;
-  EXPECT_EQ(Progress::line("x", 0, 10, Unit::kTensors, seconds(3)),
+  EXPECT_EQ(Progress::line("x", {.done = 0, .total = 10, .elapsed = seconds(3)}, Unit::kTensors),
             "x [........................]   0%  0 tensors/s  ? left");
-  EXPECT_TRUE(Progress::line("x", 0, 0, Unit::kBytes, seconds(0)).contains("100%"));
-  EXPECT_TRUE(Progress::line("x", 11, 10, Unit::kTokens, seconds(1)).contains("100%"));
+  EXPECT_TRUE(Progress::line("x", {.done = 0, .total = 0, .elapsed = seconds(0)}, Unit::kBytes)
+                  .contains("100%"));
+  EXPECT_TRUE(Progress::line("x", {.done = 11, .total = 10, .elapsed = seconds(1)}, Unit::kTokens)
+                  .contains("100%"));
   const uint64_t most = std::numeric_limits<uint64_t>::max();
-  EXPECT_TRUE(Progress::line("x", most, most, Unit::kBytes, seconds(0)).contains("100%"));
+  EXPECT_TRUE(
+      Progress::line("x", {.done = most, .total = most, .elapsed = seconds(0)}, Unit::kBytes)
+          .contains("100%"));
 }
 
 }  // namespace

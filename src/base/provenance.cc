@@ -17,6 +17,10 @@ json::object result_document(std::string_view name, const ProvenanceInputs& inpu
   if (!arithmetic.target.empty()) provenance["target"] = arithmetic.target;
   if (!arithmetic.activations.empty()) provenance["activations"] = arithmetic.activations;
   if (!arithmetic.kv_dtype.empty()) provenance["kv_dtype"] = arithmetic.kv_dtype;
+  const std::vector<double>& simulated = inputs.simulated_acceptance;
+  if (!simulated.empty()) {
+    provenance["simulated_acceptance"] = json::array(simulated.begin(), simulated.end());
+  }
   if (!inputs.model_hash.empty()) provenance["model_hash"] = inputs.model_hash;
   if (inputs.seed) provenance["seed"] = *inputs.seed;
   provenance["time"] = utc_timestamp();

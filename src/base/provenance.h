@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 
@@ -20,6 +21,9 @@ struct ProvenanceInputs {
   std::string model_hash;  // XXH3 over config and tensor headers; empty when no model was used
   int threads = 0;
   Arithmetic arithmetic = {};
+  // Not empty: how often drafts counted as right, by position, whatever the model said. Times and
+  // rates are then as if it had, and the text is none.
+  std::vector<double> simulated_acceptance = {};
   std::optional<uint64_t> seed;
 };
 

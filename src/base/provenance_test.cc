@@ -35,6 +35,13 @@ TEST(Provenance, LeavesOutWhatWasNotUsed) {
   EXPECT_EQ(keys_of(document.at("provenance").as_object()), "commit build processor threads time ");
 }
 
+TEST(Provenance, SaysThatAcceptanceWasSimulated) {
+  const json::object document =
+      result_document("bench", {.threads = 1, .simulated_acceptance = {0.75, 0.5}, .seed = {}});
+  const json::object& provenance = document.at("provenance").as_object();
+  EXPECT_EQ(provenance.at("simulated_acceptance"), (json::array{0.75, 0.5}));
+}
+
 TEST(Provenance, ReadsBack) {
   const json::value document =
       result_document("bench", {.model_hash = "", .threads = 1, .seed = {}});

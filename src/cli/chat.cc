@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cli/chat_request.h"
 #include "cli/conversation.h"
+#include "cli/engine_session.h"
 #include "cli/interrupt.h"
 #include "cli/line_reader.h"
 #include "cli/options.h"
@@ -16,6 +17,7 @@ namespace {
 
 // A cache of this size is made when nobody says how large: it costs memory whether used or not.
 constexpr int64_t kKvTokensDefault = 32768;
+constexpr int32_t kStepTokens = 256;
 
 constexpr std::string_view kHelp =
     "/system TEXT   how the model is to behave; without TEXT nothing is said of it\n"
@@ -138,15 +140,17 @@ base::Result<int> chat(const CommonOptions& common, const ChatOptions& options) 
     request = TRY(read_chat_request(options.messages));
   }
   LineReader input = TRY(LineReader::open());
-  const auto session = TRY(open_session(common, options.model));
-  const int64_t context = options.kv_tokens > 0 ? options.kv_tokens : kKvTokensDefault;
-  if (options.kv_tokens > config.max_position_embeddings) {
+  EngineChoices choices = options.engine;
+  if (choices.kv_tokens > config.max_position_embeddings) {
     base::log_info(fmt::format("--kv-tokens {}: the model has {} positions, and so has the cache",
-                               options.kv_tokens, config.max_position_embeddings));
+                               choices.kv_tokens, config.max_position_embeddings));
   }
-  const auto runner = TRY(engine::ModelRunner::create(
-      *session->model, *session->team, engine::generation_capacity(context, config)));
-  Conversation conversation(common, options, *session, model_text, *runner);
+  const int64_t context = choices.kv_tokens > 0 ? choices.kv_tokens : kKvTokensDefault;
+  choices.kv_tokens = std::min(context, config.max_position_embeddings);
+  const auto session =
+      TRY(open_engine(common, options.model, choices, {.max_step_tokens = kStepTokens},
+                      &model_text.tokenizer, MemoryLine::kUnsaid));
+  Conversation conversation(common, options, *session, model_text);
   if (options.message) {
     TRY(conversation.reply(*options.message));
     return 0;

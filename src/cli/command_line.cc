@@ -128,15 +128,73 @@ Command add_score(CLI::App& program) {
   return {app, [options](const CommonOptions& common) { return score(common, *options); }};
 }
 
+// "ID=BIAS", several of them.
+void add_logit_bias(CLI::App& app, engine::SamplingParams& sampling) {
+  app.add_option_function<std::vector<std::string>>(
+         "--logit-bias",
+         [&sampling](const std::vector<std::string>& entries) {
+           for (const std::string& entry : entries) {
+             engine::TokenBias bias;
+             char rest = 0;
+             if (std::sscanf(entry.c_str(), "%d=%lf%c", &bias.id, &bias.bias, &rest) != 2) {
+               throw CLI::ValidationError("--logit-bias",
+                                          entry + ": expected a token id, =, and a number");
+             }
+             sampling.logit_bias.push_back(bias);
+           }
+         },
+         "Added to the logit of a token, as ID=BIAS with a bias from -100 to 100; may be repeated")
+      ->type_name("ID=BIAS")
+      ->allow_extra_args(false);
+}
+
 void add_sampling_options(CLI::App& app, engine::SamplingParams& sampling) {
-  app.add_option("--temperature", sampling.temperature,
-                 "0 takes the most likely token; otherwise draws after dividing logits by it")
-      ->check(CLI::Range(0.0, 100.0))
-      ->check(not_nan)
+  const auto add_number = [&app](const char* name, double& value, double low, double high,
+                                 const char* help) {
+    app.add_option(name, value, help)
+        ->check(CLI::Range(low, high))
+        ->check(not_nan)
+        ->capture_default_str();
+  };
+  add_number("--temperature", sampling.temperature, 0, 100,
+             "0 takes the most likely token; otherwise draws after dividing logits by it");
+  app.add_option("--top-k", sampling.top_k, "Draw among so many likeliest tokens; 0: among all")
+      ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
+  add_number("--top-p", sampling.top_p, 0, 1,
+             "Draw among the likeliest tokens that together have this probability; 1: among all");
+  add_number("--min-p", sampling.min_p, 0, 1,
+             "Draw among tokens at least so many times as likely as the likeliest");
+  add_number("--repetition-penalty", sampling.repetition_penalty, 0, 100,
+             "Above 1 makes tokens of prompt and output less likely (a factor of their logits)");
+  add_number("--presence-penalty", sampling.presence_penalty, -2, 2,
+             "Taken from the logits of tokens that the output has");
+  add_number("--frequency-penalty", sampling.frequency_penalty, -2, 2,
+             "The same, times how often it has them");
+  add_logit_bias(app, sampling);
   app.add_option("--seed", sampling.seed, "The same seed gives the same tokens")
       ->check(not_negative)
       ->capture_default_str();
+}
+
+void add_engine_choices(CLI::App& app, EngineChoices& choices, const char* kv_tokens_help) {
+  app.add_option(
+         "--speculative-tokens", choices.speculative_tokens,
+         "Tokens that the MTP layer drafts a step, to be verified together; the output is "
+         "the same for all. auto: by measured speed, where the model has that layer; 0: none")
+      ->type_name("K|auto")
+      ->capture_default_str();
+  app.add_option("--kv-tokens", choices.kv_tokens, kv_tokens_help)
+      ->check(CLI::Range(int64_t{16}, int64_t{1} << 30));
+  app.add_flag("--no-prefix-cache", choices.no_prefix_cache,
+               "Compute every prompt whole, also where the cache holds its beginning");
+  app.add_option("--simulate-acceptance", choices.simulated_acceptance,
+                 "For benchmarks on weights that ingot synth made: how often the first draft of a "
+                 "chain counts as right, the second if the first was, and so on")
+      ->type_name("A1,A2,..")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(not_nan);
 }
 
 void add_max_tokens(CLI::App& app, int64_t& max_tokens) {
@@ -145,10 +203,68 @@ void add_max_tokens(CLI::App& app, int64_t& max_tokens) {
       ->capture_default_str();
 }
 
+// What ends an output, and what is told beside its tokens.
+void add_output_options(CLI::App& app, GenerateOptions& options) {
+  app.add_option("--min-tokens", options.min_tokens, "Tokens before which nothing ends it")
+      ->check(CLI::Range(0, 1 << 24));
+  app.add_option("--stop", options.stop_strings,
+                 "A text that ends the output and is not part of it; may be repeated")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  app.add_option("--stop-token-id", options.stop_token_ids,
+                 "A token that ends the output and is not part of it; may be repeated")
+      ->type_name("ID")
+      ->allow_extra_args(false)
+      ->check(CLI::Range(0, INT32_MAX));
+  app.add_flag("--ignore-eos", options.ignore_eos,
+               "Go on after the model's end-of-sequence tokens");
+  app.add_option("--logprobs", options.sampling.num_top_logprobs,
+                 "With --json: the logprob of each token, and of as many likeliest ones")
+      ->type_name("N")
+      ->check(CLI::Range(0, engine::kTopLogprobsMax));
+  app.add_flag("--prompt-logprobs", options.prompt_logprobs,
+               "With --logprobs: those of the prompt's tokens too");
+}
+
+// `of_prompts`: options that a file of requests has fields for instead. The seed is for both.
+void add_request_file_options(CLI::App& app, GenerateOptions& options,
+                              const std::vector<CLI::Option*>& of_prompts) {
+  CLI::Option* requests =
+      app.add_option("--requests", options.requests,
+                     "Answer the requests of this file, in OpenAI's batch format: a line of JSON "
+                     "each, with custom_id, method, url and body, for /v1/chat/completions and "
+                     "/v1/completions")
+          ->type_name("FILE");
+  for (CLI::Option* option : of_prompts) {
+    if (option->get_name() != "--seed") requests->excludes(option);
+  }
+  const auto add = [&](const char* name, auto& value, const char* help) {
+    return app.add_option(name, value, help)->needs(requests);
+  };
+  add("--out", options.out,
+      "File for the answers, a line each, in the order of the requests. Until the last is there it "
+      "is called FILE.partial; a run that was stopped or killed goes on when it is repeated")
+      ->type_name("FILE");
+  add("--max-running", options.max_running, "Sequences that are computed at once")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  add("--max-step-tokens", options.max_step_tokens, "Tokens that one step computes at most")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  add("--served-model-name", options.served_model_name,
+      "Name that the requests' \"model\" may have; default: that of the directory")
+      ->type_name("NAME");
+}
+
 Command add_generate(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("generate", "Continue a prompt.");
+  CLI::App* app = program.add_subcommand(
+      "generate",
+      "Continue a prompt, or answer a file of requests.\n"
+      "Exit status 1: some lines of the file have an error instead of an answer, or it was\n"
+      "interrupted; the same command goes on.");
   auto options = std::make_shared<GenerateOptions>();
   add_model_options(*app, options->model);
+  const size_t num_shared = app->get_options().size();
   app->add_option("--prompt", options->prompt,
                   "Text to continue as it is, without the chat template");
   app->add_option("--prompt-file", options->prompt_file, "A file with such a text")
@@ -159,7 +275,15 @@ Command add_generate(CLI::App& program) {
                 "Take markers such as <|user|> in the prompt for control tokens; otherwise they "
                 "are text");
   add_max_tokens(*app, options->max_tokens);
+  add_output_options(*app, *options);
   add_sampling_options(*app, options->sampling);
+  const std::vector<CLI::Option*> all = app->get_options({});
+  const std::vector<CLI::Option*> of_prompts(all.begin() + static_cast<ptrdiff_t>(num_shared),
+                                             all.end());
+  add_engine_choices(*app, options->engine,
+                     "Tokens that the cache holds; default: what the prompt and --max-tokens need, "
+                     "with --requests 80% of what memory leaves");
+  add_request_file_options(*app, *options, of_prompts);
   return {app, [options](const CommonOptions& common) { return generate(common, *options); }};
 }
 
@@ -187,10 +311,9 @@ Command add_chat(CLI::App& program) {
   app->add_option("--reasoning-effort", options->reasoning_effort,
                   "Passed on to the model's chat template, which knows words such as high or max");
   add_max_tokens(*app, options->max_tokens);
-  app->add_option("--kv-tokens", options->kv_tokens,
-                  "Tokens that a conversation may have; default: the model's positions, but at "
-                  "most 32768")
-      ->check(CLI::Range(int64_t{16}, int64_t{1} << 24));
+  add_engine_choices(*app, options->engine,
+                     "Tokens that a conversation may have; default: the model's positions, but at "
+                     "most 32768");
   add_sampling_options(*app, options->sampling);
   return {app, [options](const CommonOptions& common) { return chat(common, *options); }};
 }

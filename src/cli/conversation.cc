@@ -1,5 +1,6 @@
 #include "cli/conversation.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -53,7 +54,7 @@ base::Status Conversation::reply(std::string_view message) {
   messages_.push_back(json::object{{"role", "user"}, {"content", message}});
   auto next = prompt(request());
   const auto answer = next ? answer_prompt(std::move(*next)) : std::unexpected(next.error());
-  if (!answer || answer->generation.token_ids.empty()) {
+  if (!answer || answer->report.usage.num_output_tokens == 0) {
     messages_.pop_back();  // failed, or stopped before it was read: as if it had not been said
     return answer ? base::Status{} : std::unexpected(answer.error());
   }
@@ -114,7 +115,7 @@ base::Result<Conversation::Answer> Conversation::answer_prompt(Prompt next) {
     return base::error(
         "the conversation has {} tokens, which leaves no room for an answer among the {} of the "
         "cache; /reset begins anew, a larger --kv-tokens makes room up to the model's {}",
-        next.ids.size(), num_tokens_max(), runner_.config().max_position_embeddings);
+        next.ids.size(), num_tokens_max(), session_.engine->model_config().max_position_embeddings);
   }
   Answer answer = TRY(generate(std::move(next)));
   if (std::ferror(stdout) != 0) {
@@ -126,31 +127,34 @@ base::Result<Conversation::Answer> Conversation::answer_prompt(Prompt next) {
 
 base::Result<Conversation::Answer> Conversation::generate(Prompt prompt) {
   Answer answer;
-  answer.prompt_tokens = prompt.ids.size();
   text::AnswerReader reader(text_.tokenizer, {.starts_in_reasoning = prompt.ends_in_reasoning,
                                               .tool_calls = !prompt.tools.empty(),
                                               .tools = std::move(prompt.tools)});
   AnswerPrinter printer(options_.hide_thinking ? AnswerPrinter::Reasoning::kHidden
                                                : AnswerPrinter::Reasoning::kShown);
+  const auto num_prompt_tokens = static_cast<int64_t>(prompt.ids.size());
   std::optional<base::Progress> progress;
-  progress.emplace("prompt", answer.prompt_tokens, base::Progress::Unit::kTokens, session_.clock);
+  progress.emplace("prompt", static_cast<uint64_t>(num_prompt_tokens),
+                   base::Progress::Unit::kTokens, session_.model->clock);
   const auto take = [&](const std::vector<OutputEvent>& events) {
     answer.add(events);
     if (!common_.json) printer.print(events);
   };
+  const auto on_update = [&](const engine::EngineUpdate& update) -> base::Status {
+    if (progress) progress->update(static_cast<uint64_t>(update.num_prompt_tokens_done));
+    if (!update.tokens.empty()) progress.reset();
+    for (const int32_t token : update.tokens) take(TRY(reader.push(token)));
+    return {};
+  };
   InterruptGuard::clear();
-  answer.generation = TRY(generator_.generate(
+  const int64_t room = num_tokens_max() - num_prompt_tokens;
+  answer.report = TRY(run_request(
+      *session_.engine,
       {.prompt = std::move(prompt.ids),
-       .max_tokens = options_.max_tokens,
-       .sampling = options_.sampling,
-       .drawable_ids = engine::drawable_ids(text_.tokenizer)},
-      {.on_token = [&](int32_t token) -> base::Status {
-         progress.reset();
-         take(TRY(reader.push(token)));
-         return {};
-       },
-       .wants_more = [] { return !InterruptGuard::pressed() && std::ferror(stdout) == 0; },
-       .on_prompt = [&](size_t num_tokens) { progress->update(num_tokens); }}));
+       .max_tokens = static_cast<int32_t>(std::min<int64_t>(options_.max_tokens, room)),
+       .sampling = options_.sampling},
+      {.on_update = on_update,
+       .wants_more = [] { return !InterruptGuard::pressed() && std::ferror(stdout) == 0; }}));
   progress.reset();
   take(reader.finish());
   printer.finish();
@@ -158,18 +162,16 @@ base::Result<Conversation::Answer> Conversation::generate(Prompt prompt) {
 }
 
 void Conversation::report(const Answer& answer) const {
-  const engine::Generation& generation = answer.generation;
   if (!common_.json) {
     const bool only_reasoning =
         answer.content.empty() && answer.tool_calls.empty() && !answer.reasoning.empty();
-    base::log_info(generation_summary(generation, answer.prompt_tokens) +
+    base::log_info(generation_summary(answer.report) +
                    (only_reasoning ? "; only reasoning, no answer" : ""));
     return;
   }
-  json::object line = base::result_document("chat", {.model_hash = session_.model->hash(),
-                                                     .threads = session_.team->size(),
-                                                     .arithmetic = session_.model->arithmetic(),
-                                                     .seed = options_.sampling.seed});
+  const ModelSession& model = *session_.model;
+  json::object line =
+      base::result_document("chat", provenance_of(model, options_.engine, options_.sampling.seed));
   line["content"] = answer.content;
   line["reasoning_content"] = answer.reasoning;
   json::array tool_calls;
@@ -180,9 +182,9 @@ void Conversation::report(const Answer& answer) const {
         {"function", json::object{{"name", call.name}, {"arguments", call.arguments}}}});
   }
   if (!tool_calls.empty()) line["tool_calls"] = std::move(tool_calls);
-  line["finish_reason"] = name(generation.finish_reason);
-  line["usage"] = usage_json(generation, answer.prompt_tokens);
-  line["timings"] = timings_json(generation, answer.prompt_tokens);
+  line["finish_reason"] = name(answer.report.reason);
+  line["usage"] = usage_json(answer.report);
+  line["timings"] = timings_json(answer.report);
   write_out(base::compact_json(line) + "\n");
 }
 

@@ -6,9 +6,8 @@
 
 #include "base/json.h"
 #include "cli/chat_request.h"
-#include "cli/model_session.h"
+#include "cli/engine_session.h"
 #include "cli/options.h"
-#include "engine/generation.h"
 #include "text/output_parser.h"
 
 namespace ingot::cli {
@@ -17,14 +16,12 @@ namespace ingot::cli {
 // and for --json a line for each. What it refers to must outlive it.
 class Conversation {
  public:
-  Conversation(const CommonOptions& common, const ChatOptions& options, const ModelSession& session,
-               const engine::ModelText& model_text, engine::ModelRunner& runner)
+  Conversation(const CommonOptions& common, const ChatOptions& options, EngineSession& session,
+               const engine::ModelText& model_text)
       : common_(common),
         options_(options),
         session_(session),
         text_(model_text),
-        runner_(runner),
-        generator_(runner, session.clock),
         system_(options.system) {}
 
   // How the model is to behave; empty: nothing is said of it.
@@ -41,7 +38,7 @@ class Conversation {
 
   // Tokens of all that was said, as the model would see it next.
   base::Result<size_t> num_tokens() const;
-  int64_t num_tokens_max() const { return runner_.capacity().context; }
+  int64_t num_tokens_max() const { return session_.engine->max_request_tokens(); }
 
  private:
   struct Prompt {
@@ -58,8 +55,7 @@ class Conversation {
     std::string reasoning;
     std::string content;
     std::vector<ToolCall> tool_calls;
-    engine::Generation generation;
-    size_t prompt_tokens = 0;
+    engine::EngineReport report;
 
     void add(const std::vector<text::OutputEvent>& events);
   };
@@ -72,10 +68,8 @@ class Conversation {
 
   const CommonOptions& common_;
   const ChatOptions& options_;
-  const ModelSession& session_;
+  EngineSession& session_;
   const engine::ModelText& text_;
-  engine::ModelRunner& runner_;
-  engine::Generator generator_;
   std::string system_;
   base::json::array messages_;  // without the system's
 };

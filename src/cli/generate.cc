@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -5,12 +8,13 @@
 #include "base/mapped_file.h"
 #include "base/progress.h"
 #include "base/provenance.h"
+#include "cli/engine_session.h"
 #include "cli/generation_report.h"
-#include "cli/model_session.h"
 #include "cli/options.h"
+#include "cli/request_file.h"
 #include "cli/terminal.h"
-#include "engine/generation.h"
-#include "text/detokenizer.h"
+#include "engine/score.h"
+#include "text/answer_pieces.h"
 
 namespace ingot::cli {
 namespace {
@@ -18,6 +22,7 @@ namespace {
 namespace json = base::json;
 
 constexpr uint64_t kPromptBytesMax = 256 << 20;
+constexpr int32_t kStepTokens = 256;
 
 // The prompt, and the tokenizer when it is one of letters.
 struct Prompt {
@@ -30,7 +35,8 @@ base::Result<Prompt> read_prompt(const GenerateOptions& options) {
       options.prompt.has_value() + !options.prompt_file.empty() + !options.token_ids.empty();
   if (given != 1) {
     return base::error(
-        "give one of --prompt, --prompt-file and --token-ids; see ingot generate --help");
+        "give one of --prompt, --prompt-file, --token-ids and --requests; see ingot generate "
+        "--help");
   }
   Prompt prompt;
   if (!options.token_ids.empty()) {
@@ -57,60 +63,123 @@ base::Result<Prompt> read_prompt(const GenerateOptions& options) {
   return prompt;
 }
 
-void print_json(const engine::Generation& generation, const GenerateOptions& options,
-                const ModelSession& session, json::value text) {
-  const size_t prompt_tokens = session.sequences.front().size();
-  json::object document =
-      base::result_document("generate", {.model_hash = session.model->hash(),
-                                         .threads = session.team->size(),
-                                         .arithmetic = session.model->arithmetic(),
-                                         .seed = options.sampling.seed});
-  document["token_ids"] = json::array(generation.token_ids.begin(), generation.token_ids.end());
-  document["text"] = std::move(text);
-  document["finish_reason"] = name(generation.finish_reason);
-  document["usage"] = usage_json(generation, prompt_tokens);
-  document["timings"] = timings_json(generation, prompt_tokens);
+// A token and its logprob, with those that were the likeliest there.
+json::object logprob_json(const engine::TokenLogprobs& told) {
+  json::array top;
+  for (const engine::TokenLogprob& token : told.top) {
+    top.push_back(json::object{{"id", token.id}, {"logprob", token.logprob}});
+  }
+  return {{"id", told.token.id}, {"logprob", told.token.logprob}, {"top", std::move(top)}};
+}
+
+json::array logprobs_json(const std::vector<engine::TokenLogprobs>& all) {
+  json::array list;
+  for (const engine::TokenLogprobs& told : all) list.push_back(logprob_json(told));
+  return list;
+}
+
+// What the engine told of the request, gathered.
+struct Output {
+  std::vector<int32_t> token_ids;
+  std::string text;
+  std::vector<engine::TokenLogprobs> logprobs;
+  std::vector<engine::TokenLogprobs> prompt_logprobs;
+};
+
+void print_json(const Output& output, const engine::EngineReport& report,
+                const GenerateOptions& options, const ModelSession& session, bool has_text) {
+  json::object document = base::result_document(
+      "generate", provenance_of(session, options.engine, options.sampling.seed));
+  document["token_ids"] = json::array(output.token_ids.begin(), output.token_ids.end());
+  document["text"] = has_text ? json::value(output.text) : nullptr;
+  document["finish_reason"] = name(report.reason);
+  if (options.sampling.num_top_logprobs) document["logprobs"] = logprobs_json(output.logprobs);
+  if (options.prompt_logprobs) {
+    document["prompt_logprobs"] = logprobs_json(output.prompt_logprobs);
+  }
+  document["usage"] = usage_json(report);
+  document["timings"] = timings_json(report);
   fmt::print("{}", base::pretty_json(document));
+}
+
+// Checks what can be checked before a byte of weights is read.
+base::Status check_options(const Prompt& prompt, const GenerateOptions& options,
+                           const model::ModelConfig& config) {
+  if (const auto status = engine::check_sequences(prompt.ids.sequences, config); !status) {
+    return base::error("{}: {}", prompt.ids.path.string(), status.error().message);
+  }
+  if (!options.stop_strings.empty() && !prompt.tokenizer) {
+    return base::error("--stop: with --token-ids no text is made; use --stop-token-id");
+  }
+  if (options.prompt_logprobs && !options.sampling.num_top_logprobs) {
+    return base::error("--prompt-logprobs: say with --logprobs how many of each position");
+  }
+  return {};
+}
+
+engine::EngineRequest engine_request(const Prompt& prompt, const GenerateOptions& options,
+                                     int32_t max_request_tokens) {
+  engine::EngineRequest request{.prompt = prompt.ids.sequences.front(),
+                                .min_tokens = options.min_tokens,
+                                .sampling = options.sampling,
+                                .ignore_eos = options.ignore_eos,
+                                .stop_token_ids = options.stop_token_ids,
+                                .stop_strings = options.stop_strings,
+                                .wants_prompt_logprobs = options.prompt_logprobs};
+  const auto room = max_request_tokens - static_cast<int32_t>(request.prompt.size());
+  request.max_tokens = static_cast<int32_t>(std::min<int64_t>(options.max_tokens, room));
+  return request;
 }
 
 }  // namespace
 
 base::Result<int> generate(const CommonOptions& common, const GenerateOptions& options) {
-  Prompt prompt = TRY(read_prompt(options));
-  const auto session = TRY(open_session(common, options.model, std::move(prompt.ids)));
-  const engine::LoadedModel& model = *session->model;
-  engine::GenerationRequest request{.prompt = session->sequences.front(),
-                                    .max_tokens = options.max_tokens,
-                                    .sampling = options.sampling};
-  base::Progress progress("prompt", request.prompt.size(), base::Progress::Unit::kTokens,
-                          session->clock);
-  engine::GenerationHooks hooks{.on_prompt = [&](size_t count) { progress.update(count); }};
-  std::optional<text::Detokenizer> detokenizer;
-  std::string text;
-  const auto say = [&](std::string_view piece) {
-    text += piece;
-    if (!common.json) write_out(stdout_is_terminal() ? terminal_safe(piece) : std::string(piece));
-  };
+  if (!options.requests.empty()) return answer_request_file(common, options);
+  const Prompt prompt = TRY(read_prompt(options));
+  const model::ModelConfig config = TRY(model::load_model_config(options.model.model));
+  TRY(check_options(prompt, options, config));
+  const auto num_prompt_tokens = std::ssize(prompt.ids.sequences.front());
+  EngineChoices choices = options.engine;
+  if (choices.kv_tokens == 0) choices.kv_tokens = num_prompt_tokens + options.max_tokens;
+  const auto session = TRY(open_engine(
+      common, options.model, choices,
+      {.max_step_tokens = kStepTokens, .max_context = num_prompt_tokens + options.max_tokens},
+      prompt.tokenizer ? &*prompt.tokenizer : nullptr, MemoryLine::kUnsaid));
+  base::Progress progress("prompt", static_cast<uint64_t>(num_prompt_tokens),
+                          base::Progress::Unit::kTokens, session->model->clock);
+  std::optional<text::AnswerPieces> text;
   if (prompt.tokenizer) {
-    request.drawable_ids = engine::drawable_ids(*prompt.tokenizer);
-    detokenizer.emplace(*prompt.tokenizer, text::SpecialTokens::kKeep);
-    hooks.on_token = [&](int32_t token) -> base::Status {
-      say(TRY(detokenizer->push(token)).text);
-      return {};
-    };
+    text.emplace(*prompt.tokenizer, text::AnswerStops{.strings = options.stop_strings,
+                                                      .min_tokens = options.min_tokens});
   }
-  const auto executor = TRY(engine::ModelRunner::create(
-      model, *session->team, engine::generation_capacity(request, model.config())));
-  const engine::Generation generation =
-      TRY(engine::Generator(*executor, session->clock).generate(request, hooks));
-  if (detokenizer) say(detokenizer->finish());
+  Output output;
+  const auto say = [&](const std::vector<text::AnswerPiece>& pieces) {
+    for (const text::AnswerPiece& piece : pieces) {
+      output.text += piece.text;
+      if (!common.json) write_out(stdout_is_terminal() ? terminal_safe(piece.text) : piece.text);
+    }
+  };
+  const auto take = [&](const engine::EngineUpdate& update) -> base::Status {
+    progress.update(static_cast<uint64_t>(update.num_prompt_tokens_done));
+    for (const int32_t token : update.tokens) {
+      output.token_ids.push_back(token);
+      if (text) say(TRY(text->push(token)));
+    }
+    std::ranges::copy(update.logprobs, std::back_inserter(output.logprobs));
+    std::ranges::copy(update.prompt_logprobs, std::back_inserter(output.prompt_logprobs));
+    return {};
+  };
+  const engine::EngineReport report = TRY(run_request(
+      *session->engine, engine_request(prompt, options, session->engine->max_request_tokens()),
+      {.on_update = take}));
+  if (text) say(text->finish());
   if (common.json) {
-    print_json(generation, options, *session, prompt.tokenizer ? json::value(text) : nullptr);
+    print_json(output, report, options, *session->model, text.has_value());
     return 0;
   }
-  if (!prompt.tokenizer) write_out(fmt::format("{}", fmt::join(generation.token_ids, " ")));
+  if (!text) write_out(fmt::format("{}", fmt::join(output.token_ids, " ")));
   write_out("\n");
-  base::log_info(generation_summary(generation, request.prompt.size()));
+  base::log_info(generation_summary(report));
   return 0;
 }
 

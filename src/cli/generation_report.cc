@@ -1,5 +1,7 @@
 #include "cli/generation_report.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace ingot::cli {
@@ -7,47 +9,68 @@ namespace {
 
 namespace json = base::json;
 
-double rate(size_t tokens, base::Duration duration) {
+double rate(int64_t tokens, base::Duration duration) {
   const double seconds = base::seconds(duration);
   return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
+// How long it waited, computed its prompt, and drew after its first token.
+struct Phases {
+  base::Duration queue{};
+  base::Duration prefill{};
+  base::Duration decode{};
+};
+
+Phases phases(const scheduler::Timings& timings) {
+  const base::Instant admitted = timings.admitted.value_or(timings.finished);
+  const base::Instant first_token = timings.first_token.value_or(timings.finished);
+  return {.queue = admitted - timings.arrived,
+          .prefill = first_token - admitted,
+          .decode = timings.finished - first_token};
+}
+
 }  // namespace
 
-double decode_rate(const engine::Generation& generation) {
-  const size_t count = generation.token_ids.size();
-  return rate(count == 0 ? 0 : count - 1, generation.decode);
+double decode_rate(const engine::EngineReport& report) {
+  return rate(std::max(0, report.usage.num_output_tokens - 1), phases(report.timings).decode);
 }
 
-json::object usage_json(const engine::Generation& generation, size_t prompt_tokens) {
-  const size_t completion_tokens = generation.token_ids.size();
-  return {{"prompt_tokens", prompt_tokens},
-          {"cached_tokens", generation.num_cached_tokens},
-          {"completion_tokens", completion_tokens},
-          {"total_tokens", prompt_tokens + completion_tokens},
-          {"draft_tokens", 0},
-          {"accepted_tokens", 0}};
+json::object usage_json(const engine::EngineReport& report) {
+  const scheduler::Usage& usage = report.usage;
+  return {{"prompt_tokens", usage.num_prompt_tokens},
+          {"cached_tokens", usage.num_cached_tokens},
+          {"completion_tokens", usage.num_output_tokens},
+          {"total_tokens", usage.num_prompt_tokens + usage.num_output_tokens},
+          {"draft_tokens", usage.num_draft_tokens},
+          {"accepted_tokens", usage.num_accepted_tokens}};
 }
 
-json::object timings_json(const engine::Generation& generation, size_t prompt_tokens) {
-  const size_t computed = prompt_tokens - generation.num_cached_tokens;
-  return {{"prefill_seconds", base::seconds(generation.prefill)},
-          {"decode_seconds", base::seconds(generation.decode)},
-          {"prefill_tokens_per_second", rate(computed, generation.prefill)},
-          {"decode_tokens_per_second", decode_rate(generation)}};
+json::object timings_json(const engine::EngineReport& report) {
+  const Phases times = phases(report.timings);
+  const int64_t computed = report.usage.num_prompt_tokens - report.usage.num_cached_tokens;
+  return {{"queue_seconds", base::seconds(times.queue)},
+          {"prefill_seconds", base::seconds(times.prefill)},
+          {"decode_seconds", base::seconds(times.decode)},
+          {"prefill_tokens_per_second", rate(computed, times.prefill)},
+          {"decode_tokens_per_second", decode_rate(report)}};
 }
 
-std::string generation_summary(const engine::Generation& generation, size_t prompt_tokens) {
-  if (generation.token_ids.empty() &&
-      generation.finish_reason == engine::FinishReason::kCancelled) {
-    return fmt::format("stopped within the {} prompt tokens", prompt_tokens);
+std::string generation_summary(const engine::EngineReport& report) {
+  const scheduler::Usage& usage = report.usage;
+  if (usage.num_output_tokens == 0 && report.reason == scheduler::FinishReason::kCancelled) {
+    return fmt::format("stopped within the {} prompt tokens", usage.num_prompt_tokens);
   }
-  const size_t cached = generation.num_cached_tokens;
+  const std::string cached =
+      usage.num_cached_tokens == 0 ? "" : fmt::format(" ({} cached)", usage.num_cached_tokens);
+  const std::string drafts = usage.num_draft_tokens == 0
+                                 ? ""
+                                 : fmt::format(" ({} of {} drafts accepted)",
+                                               usage.num_accepted_tokens, usage.num_draft_tokens);
   return fmt::format(
-      "{} prompt tokens{} in {:.2f} s, then {} tokens at {:.1f} tokens/s; finished: {}",
-      prompt_tokens, cached == 0 ? "" : fmt::format(" ({} cached)", cached),
-      base::seconds(generation.prefill), generation.token_ids.size(), decode_rate(generation),
-      name(generation.finish_reason));
+      "{} prompt tokens{} in {:.2f} s, then {} tokens at {:.1f} tokens/s{}; "
+      "finished: {}",
+      usage.num_prompt_tokens, cached, base::seconds(phases(report.timings).prefill),
+      usage.num_output_tokens, decode_rate(report), drafts, name(report.reason));
 }
 
 }  // namespace ingot::cli

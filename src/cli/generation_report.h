@@ -1,20 +1,21 @@
 #pragma once
 
-#include <cstddef>
+#include <string>
 
 #include "base/json.h"
-#include "engine/generation.h"
+#include "engine/engine_request.h"
 
 namespace ingot::cli {
 
 // Tokens a second after the first one.
-double decode_rate(const engine::Generation& generation);
+double decode_rate(const engine::EngineReport& report);
 
-// "usage" and "timings" of a generation, as every command that generates prints them.
-base::json::object usage_json(const engine::Generation& generation, size_t prompt_tokens);
-base::json::object timings_json(const engine::Generation& generation, size_t prompt_tokens);
+// "usage" and "timings" of a request, as every command that generates prints them.
+base::json::object usage_json(const engine::EngineReport& report);
+base::json::object timings_json(const engine::EngineReport& report);
 
-// "12 prompt tokens (8 cached) in 0.42 s, then 30 tokens at 11.2 tokens/s; finished: stop"
-std::string generation_summary(const engine::Generation& generation, size_t prompt_tokens);
+// "12 prompt tokens (8 cached) in 0.42 s, then 30 tokens at 11.2 tokens/s (27 of 33 drafts
+// accepted); finished: stop"
+std::string generation_summary(const engine::EngineReport& report);
 
 }  // namespace ingot::cli

@@ -209,6 +209,9 @@ void print_overview(const Subject& subject, const std::filesystem::path& path) {
                subject.checkpoint->files().size() == 1 ? "" : "s",
                model::model_hash(subject.config_text, *subject.checkpoint));
   }
+  if (c.synthetic_weights) {
+    fmt::print("  note        random weights that `ingot synth` made, or quantized from such\n");
+  }
   if (c.has_indexer()) {
     const auto full = std::ranges::count(c.indexer_types, model::IndexerType::kFull);
     fmt::print(
@@ -379,6 +382,7 @@ void print_json(const Subject& subject, int threads) {
   document["parameters"] = subject.inspection.parameters;
   document["active_parameters"] = subject.inspection.active_parameters;
   document["bytes"] = subject.inspection.bytes;
+  document["synthetic_weights"] = c.synthetic_weights;
   const auto cache =
       model::cache_bytes_per_token(c, kernels::CacheType::kBF16, model::CacheLayers::kMain);
   document["cache_bytes_per_token_bf16"] =

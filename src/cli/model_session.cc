@@ -82,9 +82,11 @@ base::Result<TokenIds> read_token_ids(const std::filesystem::path& path) {
 
 base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& common,
                                                          const ModelOptions& options,
-                                                         int32_t draft_tokens) {
+                                                         scheduler::SpeculationMode speculation) {
+  using enum scheduler::SpeculationMode;
   engine::RunnerOptions executor = TRY(executor_options(common, options));
-  if (draft_tokens > 0) executor.mtp = model::MtpChoice::kLoad;
+  if (speculation != kOff) executor.mtp = model::MtpChoice::kLoad;
+  if (speculation == kAuto) executor.mtp_need = engine::RunnerOptions::MtpNeed::kIfPresent;
   auto session = std::make_unique<ModelSession>();
   session->team = TRY(base::ThreadTeam::create(thread_count(common)));
   session->model =
@@ -100,7 +102,9 @@ base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& co
   if (const auto status = engine::check_sequences(ids.sequences, config, draft_tokens); !status) {
     return base::error("{}: {}", ids.path.string(), status.error().message);
   }
-  auto session = TRY(open_session(common, options, draft_tokens));
+  auto session = TRY(open_session(
+      common, options,
+      draft_tokens > 0 ? scheduler::SpeculationMode::kFixed : scheduler::SpeculationMode::kOff));
   session->sequences = std::move(ids.sequences);
   return session;
 }

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "engine/model_runner.h"
 #include "engine/model_text.h"
+#include "scheduler/draft_depth.h"
 
 namespace ingot::cli {
 
@@ -38,15 +39,16 @@ base::Result<engine::ModelText> open_model_text(const std::filesystem::path& dir
 base::Result<text::Tokenizer> open_tokenizer(const std::filesystem::path& directory,
                                              const model::ModelConfig& config);
 
-// Loads the model, with its MTP layer when drafts are asked for. Says on stderr what is worth
-// knowing about it.
+// Loads the model, with its MTP layer where drafts are wanted; with kAuto only if it has one. Says
+// on stderr what is worth knowing about it.
 base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& common,
                                                          const ModelOptions& options,
-                                                         int32_t draft_tokens = 0);
+                                                         scheduler::SpeculationMode speculation);
 
-// Checks the ids against the config, before a byte of weights is read, and then does the same.
+// Checks the ids against the config, before a byte of weights is read, and then does the same; with
+// the MTP layer when drafts are asked for.
 base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& common,
                                                          const ModelOptions& options, TokenIds ids,
-                                                         int32_t draft_tokens = 0);
+                                                         int32_t draft_tokens);
 
 }  // namespace ingot::cli

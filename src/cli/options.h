@@ -26,6 +26,14 @@ struct ModelOptions {
   std::string kv_dtype = "auto";
 };
 
+// Options of every command that serves requests.
+struct EngineChoices {
+  std::string speculative_tokens = "auto";  // or a number
+  int64_t kv_tokens = 0;                    // 0: the command's own default
+  bool no_prefix_cache = false;
+  std::vector<double> simulated_acceptance;  // by position; empty: the model decides
+};
+
 struct InspectOptions {
   ModelOptions model;  // a directory, or a config.json alone
   bool kernels = false;
@@ -41,12 +49,24 @@ struct ScoreOptions {
 
 struct GenerateOptions {
   ModelOptions model;
+  // A file of requests and one for their answers, instead of a prompt.
+  std::filesystem::path requests;
+  std::filesystem::path out;
+  std::string served_model_name;  // empty: that of the directory
+  int32_t max_running = 64;
+  int32_t max_step_tokens = 512;
   // The prompt; exactly one of them.
   std::filesystem::path token_ids;
   std::optional<std::string> prompt;
   std::filesystem::path prompt_file;
   bool control_tokens = false;  // recognised in the prompt
   int64_t max_tokens = 128;
+  int32_t min_tokens = 0;
+  std::vector<std::string> stop_strings;
+  std::vector<int32_t> stop_token_ids;
+  bool ignore_eos = false;
+  bool prompt_logprobs = false;
+  EngineChoices engine;
   engine::SamplingParams sampling;
 };
 
@@ -61,7 +81,7 @@ struct ChatOptions {
   bool hide_thinking = false;
   std::string reasoning_effort;  // empty: the template's own
   int64_t max_tokens = 1024;
-  int64_t kv_tokens = 0;  // 0: as many as the model has positions, within a bound
+  EngineChoices engine;
   engine::SamplingParams sampling;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -55,7 +56,7 @@ base::Result<model::TransformerOptions> choose_kernels(const model::ModelConfig&
 }
 
 base::Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::filesystem::path& directory,
-                                                             const RunnerOptions& options,
+                                                             const RunnerOptions& asked,
                                                              base::ThreadTeam& team,
                                                              const base::Clock& clock) {
   std::unique_ptr<LoadedModel> loaded(new LoadedModel());
@@ -69,9 +70,17 @@ base::Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::filesyst
   loaded->config_.eos_token_ids.insert(loaded->config_.eos_token_ids.end(), further_eos.begin(),
                                        further_eos.end());
   const tensor::Checkpoint checkpoint = TRY(tensor::Checkpoint::open(directory));
-  const model::LoadPlan plan = TRY(model::plan_load(loaded->config_, checkpoint, options.rank));
+  const model::LoadPlan plan = TRY(model::plan_load(loaded->config_, checkpoint, asked.rank));
+  RunnerOptions options = asked;
   if (options.mtp == model::MtpChoice::kLoad && !plan.has_mtp) {
     TRY(plan.check());
+    if (options.mtp_need == RunnerOptions::MtpNeed::kIfPresent) {
+      options.mtp = model::MtpChoice::kLeaveOut;
+      loaded->notes_.emplace_back(
+          "this checkpoint has no MTP layer, so nothing is drafted: speculation is off");
+    }
+  }
+  if (options.mtp == model::MtpChoice::kLoad && !plan.has_mtp) {
     return base::error(
         "{}: drafts need the model's MTP layer, and this checkpoint has none; leave "
         "drafting off or get the complete checkpoint",
@@ -85,7 +94,7 @@ base::Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::filesyst
       TRY(model::Transformer::create(loaded->config_, *loaded->weights_, choices)));
   loaded->target_ = options.target;
   loaded->hash_ = model::model_hash(config_text, checkpoint);
-  loaded->notes_ = model::summarize(plan.findings);
+  std::ranges::move(model::summarize(plan.findings), std::back_inserter(loaded->notes_));
   if (multiplies_in_int8_unasked(plan, options.numeric)) {
     loaded->notes_.emplace_back(
         "MXFP4 layers multiply in int8 with a scale per 32 activations; --activations bf16 or f32 "
@@ -146,10 +155,14 @@ std::span<const float> ModelRunner::forward(const scheduler::Batch& batch,
   return step_.logits;
 }
 
-const ComputedStep& ModelRunner::forward_with_drafts(const scheduler::Batch& batch) {
+void ModelRunner::draft_step(const scheduler::Batch& batch) {
   update_page_tables(batch);
   step_.sequences.assign(batch.sequences.size(), {});
   draft_for(batch);
+}
+
+const ComputedStep& ModelRunner::compute_step(const scheduler::Batch& batch) {
+  CHECK(step_.sequences.size() == batch.sequences.size(), "another batch was drafted for");
   compute(batch, nullptr);
   return step_;
 }

@@ -32,6 +32,8 @@ struct RunnerOptions {
   kernels::Target target = kernels::Target::kReference;
   model::Rank rank;
   model::MtpChoice mtp = model::MtpChoice::kLeaveOut;
+  // Whether a checkpoint without the MTP layer that is to be loaded is an error, or runs without.
+  enum class MtpNeed : uint8_t { kRequired, kIfPresent } mtp_need = MtpNeed::kRequired;
 };
 
 // The cache's type: with kAuto f32 for f32 weights and bf16 for all others.
@@ -57,6 +59,7 @@ class LoadedModel {
   const model::Transformer& transformer() const { return *transformer_; }
   const std::string& hash() const { return hash_; }
   kernels::CacheType cache_type() const { return cache_type_; }
+  uint64_t weight_bytes() const { return weights_->size_bytes(); }
   // In what arithmetic it runs, for provenance: nothing in it is "auto".
   base::Arithmetic arithmetic() const;
   // What is worth saying at start, a line each: also where config and file disagree.
@@ -121,11 +124,16 @@ class ModelRunner {
   std::span<const float> forward(const scheduler::Batch& batch,
                                  const model::ForwardObserver* observer = nullptr);
 
-  // Drafts after the tokens of each sequence as many as its num_draft_tokens says and computes the
-  // step with them. Until `accept` says otherwise, every draft counts as rejected.
-  // REQUIRES: as above; who drafts wants the logits of its last token, and has all tokens before
-  // that one computed; the model has its MTP layer.
-  const ComputedStep& forward_with_drafts(const scheduler::Batch& batch);
+  // A step with drafts is two calls. `draft_step` drafts after the tokens of each sequence as many
+  // as its num_draft_tokens says, and `compute_step` of the same batch computes the tokens and
+  // them. Until `accept` says otherwise, every draft counts as rejected. After an exception from
+  // either the next step may begin, without this one's sequences: their slots hold nothing until
+  // they were released. REQUIRES: as above; who drafts wants the logits of its last token, and has
+  // all tokens before that one computed; the model has its MTP layer.
+  void draft_step(const scheduler::Batch& batch);
+  const ComputedStep& compute_step(const scheduler::Batch& batch);
+
+  const ComputedStep& last_step() const { return step_; }
 
   // Of the last step's sequence number `index`, the first `num_accepted` drafts were right.
   void accept(size_t index, int32_t num_accepted);
@@ -141,6 +149,7 @@ class ModelRunner {
 
   const model::ModelConfig& config() const { return model_.config(); }
   const RunnerCapacity& capacity() const { return capacity_; }
+  base::ThreadTeam& team() { return team_; }
 
  private:
   // Rows of a step in the form that the model takes; kept to avoid allocating in a step.

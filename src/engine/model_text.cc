@@ -30,8 +30,10 @@ void compare_sizes(const text::Tokenizer& tokenizer, const model::ModelConfig& c
                                 config.vocab_size),
          .remedy = "get the tokenizer that belongs to this model"});
   }
-  const std::vector<uint8_t> drawable = drawable_ids(tokenizer);
-  const auto missing = config.vocab_size - std::ranges::count(drawable, uint8_t{1});
+  int64_t missing = config.vocab_size - ids;
+  for (int64_t id = 0; id < ids; ++id) {
+    if (!tokenizer.has_token(static_cast<int32_t>(id))) ++missing;
+  }
   if (missing > 0 && ids <= config.vocab_size) {
     findings.push_back({.severity = Severity::kNote,
                         .code = "ids_without_token",
@@ -206,12 +208,12 @@ std::vector<Finding> ModelText::compare_with(const model::ModelConfig& config) c
   return findings;
 }
 
-std::vector<uint8_t> drawable_ids(const text::Tokenizer& tokenizer) {
-  std::vector<uint8_t> drawable(static_cast<size_t>(tokenizer.vocabulary_size()));
-  for (size_t id = 0; id < drawable.size(); ++id) {
-    drawable[id] = tokenizer.has_token(static_cast<int32_t>(id)) ? 1 : 0;
+TokenMask drawable_ids(const text::Tokenizer& tokenizer, int64_t vocab_size) {
+  TokenMask mask(vocab_size);
+  for (int64_t id = 0; id < vocab_size; ++id) {
+    if (!tokenizer.has_token(static_cast<int32_t>(id))) mask.forbid(static_cast<int32_t>(id));
   }
-  return drawable;
+  return mask;
 }
 
 std::vector<Finding> compare_tokenizer(const text::Tokenizer& tokenizer,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/token_mask.h"
 #include "model/load_plan.h"
 #include "model/model_config.h"
 #include "text/chat_template.h"
@@ -30,9 +31,8 @@ struct ModelText {
 // The tokenizer alone, for what needs no template. Errors: there is none, or see Tokenizer::load.
 base::Result<text::Tokenizer> load_tokenizer(const std::filesystem::path& directory);
 
-// By id, whether the tokenizer has a token for it: a model has some ids more, which stand for
-// nothing.
-std::vector<uint8_t> drawable_ids(const text::Tokenizer& tokenizer);
+// The ids that the tokenizer has a token for: a model has some more, which stand for nothing.
+TokenMask drawable_ids(const text::Tokenizer& tokenizer, int64_t vocab_size);
 
 // Where a tokenizer and the model do not fit together.
 std::vector<model::Finding> compare_tokenizer(const text::Tokenizer& tokenizer,

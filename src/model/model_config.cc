@@ -359,6 +359,8 @@ Result<ModelConfig> parse_model_config(const json::value& document, std::string_
   TRY(read_indexer(reader, *family, config));
   config.eos_token_ids = TRY(read_end_of_sequence(reader, config.vocab_size));
   TRY(read_quantization(reader, config));
+  config.synthetic_weights = TRY(reader.object(kSyntheticWeightsKey))
+  != nullptr;
   TRY(check_fixed_choices(reader));
   for (const std::string_view key : kHarmlessKeys) reader.ignore(key);
   for (std::string& key : reader.unread_keys()) config.unread_keys.push_back(std::move(key));

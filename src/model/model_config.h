@@ -21,6 +21,9 @@ enum class Family : uint8_t {
   kDeepseekV32,
 };
 
+// The key of config.json that marks weights as made up: {"seed": S}.
+inline constexpr std::string_view kSyntheticWeightsKey = "ingot_synthetic_weights";
+
 // The model_type of config.json.
 std::string_view name(Family family);
 
@@ -86,6 +89,9 @@ struct ModelConfig {
   // which decides. Names may be exact, "re:" patterns or globs, as the exporter wrote them.
   std::string quant_method;
   std::vector<std::string> unquantized_modules;
+
+  // The weights are random numbers that `ingot synth` made, or were quantized from such.
+  bool synthetic_weights = false;
 
   // Keys of config.json that Ingot neither reads nor knows to be harmless.
   std::vector<std::string> unread_keys;

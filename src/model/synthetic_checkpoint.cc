@@ -131,6 +131,7 @@ base::Status write_synthetic_checkpoint(const std::filesystem::path& destination
   std::erase_if(parameters, [](const Parameter& parameter) { return parameter.optional; });
   json::object object = config.get_object();
   object["dtype"] = dtype == DType::kF32 ? "float32" : "bfloat16";
+  object[kSyntheticWeightsKey] = json::object{{"seed", seed}};
   base::Status status = write_tensors(weights_file, parameters, dtype, seed, team, clock);
   if (status) status = base::write_text_file(config_file, base::pretty_json(object));
   if (!status) {

@@ -44,8 +44,8 @@ class SyntheticValues {
   double spread_ = 1;
 };
 
-// Writes DESTINATION/model.safetensors and then config.json. `dtype` is kF32 or kBF16 and holds for
-// all but the routers' biases, which are F32 as published.
+// Writes DESTINATION/model.safetensors and then config.json, which says that they are synthetic.
+// `dtype` is kF32 or kBF16 and holds for all but the routers' biases, which are F32 as published.
 // Errors: files exist there already, a full disk.
 base::Status write_synthetic_checkpoint(const std::filesystem::path& destination,
                                         const base::json::value& config, tensor::DType dtype,

@@ -84,6 +84,9 @@ TEST(SyntheticCheckpoint, IsAWholeModel) {
     const ModelConfig config = load_model_config(directory).value();
     EXPECT_EQ(json_of(contents(directory / "config.json")).at("dtype"),
               dtype == DType::kF32 ? "float32" : "bfloat16");
+    EXPECT_TRUE(config.synthetic_weights);
+    EXPECT_FALSE(parse_model_config(small_config(), "of real weights").value().synthetic_weights);
+    EXPECT_EQ(json_of(contents(directory / "config.json")).at(kSyntheticWeightsKey).at("seed"), 3);
     const auto checkpoint = tensor::Checkpoint::open(directory).value();
     const LoadPlan plan = plan_load(config, checkpoint, {}).value();
     EXPECT_TRUE(plan.findings.empty());

@@ -28,6 +28,8 @@ class Layout {
                        }});
   }
 
+  uint64_t size_bytes() const { return total_bytes_; }
+
   base::Result<base::Arena> allocate() {
     base::Arena arena = TRY(base::Arena::create(total_bytes_, "the workspace of a step"));
     for (const Piece& piece : pieces_) piece.place(arena.allocate(piece.size_bytes));
@@ -43,9 +45,8 @@ class Layout {
   uint64_t total_bytes_ = 0;
 };
 
-}  // namespace
-
-base::Result<Workspace> Workspace::create(const ModelConfig& c, const StepLimits& limits) {
+// Lists the buffers of `w`, which has to stay where it is until they are placed.
+Layout layout_of(Workspace& w, const ModelConfig& c, const StepLimits& limits) {
   CHECK(limits.logit_rows <= limits.rows);
   const int64_t rows = limits.rows;
   const int64_t team = limits.team_size;
@@ -53,7 +54,6 @@ base::Result<Workspace> Workspace::create(const ModelConfig& c, const StepLimits
       std::max(c.intermediate_size, c.moe_intermediate_size * c.n_shared_experts);
   const int64_t latent_width = c.kv_lora_rank + c.qk_rope_head_dim;
   const int64_t pairs = rows * c.num_experts_per_tok;
-  Workspace w;
   w.limits = limits;
   Layout layout;
   layout.add(w.hidden, rows * c.hidden_size);
@@ -95,7 +95,19 @@ base::Result<Workspace> Workspace::create(const ModelConfig& c, const StepLimits
   if (limits.mtp) layout.add(w.mtp_joined, rows * 2 * c.hidden_size);
   layout.add(w.final_hidden, limits.logit_rows * c.hidden_size);
   layout.add(w.logits, limits.logit_rows * c.vocab_size);
-  w.arena = TRY(layout.allocate());
+  return layout;
+}
+
+}  // namespace
+
+uint64_t Workspace::size_bytes(const ModelConfig& config, const StepLimits& limits) {
+  Workspace measured;
+  return layout_of(measured, config, limits).size_bytes();
+}
+
+base::Result<Workspace> Workspace::create(const ModelConfig& config, const StepLimits& limits) {
+  Workspace w;
+  w.arena = TRY(layout_of(w, config, limits).allocate());
   return w;
 }
 

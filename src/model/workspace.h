@@ -22,6 +22,8 @@ struct StepLimits {
 // Every buffer that a step writes besides the cache, sized once at load so that no step allocates.
 // Used by one step at a time. All floats unless named otherwise; dimensions are of the config.
 struct Workspace {
+  // What create() takes.
+  static uint64_t size_bytes(const ModelConfig& config, const StepLimits& limits);
   // Errors: not enough memory.
   static base::Result<Workspace> create(const ModelConfig& config, const StepLimits& limits);
 

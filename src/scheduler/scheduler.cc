@@ -25,6 +25,10 @@ base::Result<Scheduler> Scheduler::create(const SchedulerConfig& config) {
   TRY(at_least("max_prefilling", config.max_prefilling, 1));
   TRY(at_least("max_preemptions", config.max_preemptions, 0));
   TRY(at_least("max_draft_tokens", config.max_draft_tokens, 0));
+  if (config.max_draft_tokens > kDraftTokensMax) {
+    return base::error("the scheduler's max_draft_tokens is {}; it can be at most {}",
+                       config.max_draft_tokens, kDraftTokensMax);
+  }
   if (config.max_draft_tokens >= config.max_step_tokens) {
     return base::error("the scheduler's max_draft_tokens is {}; a step has {} rows",
                        config.max_draft_tokens, config.max_step_tokens);
@@ -263,8 +267,12 @@ void Scheduler::State::count_rows(Sequence& sequence, const Batch::Sequence& ent
   stats_.num_rejected_tokens += entry.num_draft_tokens - num_accepted;
   stats_.num_accepted_tokens += num_accepted;
   for (int32_t i = 0; i < entry.num_draft_tokens; ++i) {
-    ++num_drafted_[static_cast<size_t>(i)];
-    if (i < num_accepted) ++num_accepted_[static_cast<size_t>(i)];
+    const auto position = static_cast<size_t>(i);
+    ++num_drafted_[position];
+    ++stats_.drafted_by_position[position];
+    if (i >= num_accepted) continue;
+    ++num_accepted_[position];
+    ++stats_.accepted_by_position[position];
   }
 }
 

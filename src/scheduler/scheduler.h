@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "scheduler/request.h"
 
 namespace ingot::scheduler {
+
+// The longest chain of drafts: several times what pays anywhere, and what statistics have room for.
+inline constexpr int32_t kDraftTokensMax = 32;
 
 struct SchedulerConfig {
   int32_t num_pages = 0;        // of kPageTokens positions
@@ -25,7 +29,7 @@ struct SchedulerConfig {
   // row of a cached prefix is then computed again, also while speculation is off.
   bool writes_mtp_rows = false;
   SpeculationMode speculation = SpeculationMode::kOff;
-  int32_t max_draft_tokens = 0;  // of one sequence in one step
+  int32_t max_draft_tokens = 0;  // of one sequence in one step, at most kDraftTokensMax
 };
 
 // What was done so far and what is held now, in tokens unless it says otherwise.
@@ -48,7 +52,11 @@ struct SchedulerStats {
   int64_t num_read_only_tokens = 0;
   int64_t num_rejected_tokens = 0;
   int64_t num_accepted_tokens = 0;  // drafts; part of num_decode_tokens
-  int64_t num_evicted_tokens = 0;   // from the prefix cache
+  // Both again by position in the chain: how often there was a draft, and how often it was
+  // accepted, which takes that those before it were. The first max_draft_tokens positions count.
+  std::array<int64_t, kDraftTokensMax> drafted_by_position = {};
+  std::array<int64_t, kDraftTokensMax> accepted_by_position = {};
+  int64_t num_evicted_tokens = 0;  // from the prefix cache
 
   int32_t num_waiting = 0;  // requests
   int32_t num_running = 0;  // requests

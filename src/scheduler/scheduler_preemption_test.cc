@@ -1,5 +1,6 @@
 // Preemption, priorities and drafts of the scheduler.
 #include <algorithm>
+#include <array>
 
 #include "scheduler/scheduler_fixture.h"
 
@@ -168,6 +169,22 @@ TEST(Speculation, AcceptedDraftsMoveTheSequenceOnAndRejectedOnesAreWrittenAgain)
   EXPECT_EQ(usage.num_accepted_tokens, 6);
   EXPECT_EQ(usage.num_draft_tokens, 3 + 3 + 2);
   EXPECT_EQ(driver.scheduler.stats().num_rejected_tokens, 2);
+}
+
+TEST(Speculation, CountsDraftsByTheirPositionInTheChain) {
+  SchedulerDriver driver(speculative_config(3));
+  driver.add({.id = 1, .prompt = tokens_from(1, 14), .max_tokens = 20});
+  driver.add({.id = 2, .prompt = tokens_from(2, 14), .max_tokens = 20, .max_draft_tokens = 1});
+  driver.step();
+  for (const int32_t accepted : {0, 2, 3, 1}) {
+    driver.accepted = accepted;
+    driver.step();
+  }
+  const SchedulerStats stats = driver.scheduler.stats();
+  EXPECT_EQ(stats.drafted_by_position, (std::array<int64_t, kDraftTokensMax>{8, 4, 4}));
+  EXPECT_EQ(stats.accepted_by_position, (std::array<int64_t, kDraftTokensMax>{6, 2, 1}));
+  EXPECT_EQ(stats.num_accepted_tokens, 9);
+  EXPECT_EQ(stats.num_rejected_tokens, 7);
 }
 
 TEST(Speculation, DraftsNoFurtherThanTheRequestGoes) {

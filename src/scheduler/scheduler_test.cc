@@ -47,13 +47,18 @@ TEST(Scheduler, RefusesWhatCanNeverFit) {
   EXPECT_EQ(driver.reports.at(4).reason, FinishReason::kLength);
 }
 
-TEST(Scheduler, RefusesNegativeNumbers) {
+TEST(Scheduler, RefusesNumbersOutOfRange) {
   SchedulerDriver driver(roomy_config());
   EXPECT_FALSE(driver.scheduler.add({.id = 1, .prompt = {1}, .max_draft_tokens = -3}, at(0)));
   EXPECT_FALSE(driver.scheduler.add({.id = 2, .prompt = {1}, .min_tokens = -1}, at(0)));
   SchedulerConfig config = roomy_config();
-  config.max_draft_tokens = 64;
+  config.max_draft_tokens = kDraftTokensMax;
+  EXPECT_TRUE(Scheduler::create(config));
+  config.max_step_tokens = kDraftTokensMax;
   EXPECT_FALSE(Scheduler::create(config)) << "more than a step has rows";
+  config = roomy_config();
+  config.max_draft_tokens = kDraftTokensMax + 1;
+  EXPECT_FALSE(Scheduler::create(config)) << "more than are counted";
 }
 
 TEST(Scheduler, NobodyWaitsForAPrefixThatGetsNoRows) {

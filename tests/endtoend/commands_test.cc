@@ -83,13 +83,14 @@ TEST_F(Commands, InspectExplainsAModel) {
   EXPECT_EQ(text.err, "");
   for (const char* words :
        {"glm_moe_dsa: 3 layers (1 dense, 2 MoE), 4 experts, top 2, 1 shared, MTP", "routed experts",
-        "f32", "config.json and tensors fit together"}) {
+        "f32", "config.json and tensors fit together", "random weights that `ingot synth` made"}) {
     EXPECT_TRUE(text.out.contains(words)) << words << "\n" << text.out;
   }
   const json::object result = document({"inspect", model()});
   EXPECT_EQ(result.at("schema"), "ingot.inspect/1");
   EXPECT_EQ(result.at("provenance").as_object().at("model_hash").as_string().size(), 16U);
   EXPECT_TRUE(result.at("findings").as_array().empty());
+  EXPECT_TRUE(result.at("synthetic_weights").as_bool());
   EXPECT_EQ(result.at("rows").as_array().size(), result.at("tensors").to_number<size_t>());
   EXPECT_EQ(result.at("modules").as_object().at("routed experts").as_object().at("tensors"), 24);
 }
@@ -100,6 +101,7 @@ TEST_F(Commands, InspectCountsAConfigAlone) {
   EXPECT_EQ(result.at("parameters"), 753329940480);
   EXPECT_EQ(result.at("tensors"), 59585);
   EXPECT_EQ(result.at("bytes"), 0);
+  EXPECT_FALSE(result.at("synthetic_weights").as_bool());
   EXPECT_NEAR(result.at("active_parameters").to_number<double>(), 40.30e9, 0.005e9);
   const Outcome text = run_ingot({"inspect", config});
   EXPECT_EQ(text.status, 0);

@@ -7,6 +7,7 @@
 #include "engine/model_text.h"
 #include "kernels/target.h"
 #include "scheduler/step_loop.h"
+#include "shadow/watched_executor.h"
 
 namespace ingot::parity {
 namespace {
@@ -44,6 +45,23 @@ class Recorder final : public scheduler::Executor {
   engine::ModelExecutor& executor_;
 };
 
+// Hands changed batches on.
+class Tampering final : public scheduler::Executor {
+ public:
+  Tampering(scheduler::Executor& executor, const ServedModel::Tamper& tamper)
+      : executor_(executor), tamper_(tamper) {}
+
+  const scheduler::StepResult& execute(const scheduler::Batch& batch) override {
+    scheduler::Batch changed = batch;
+    if (tamper_) tamper_(changed);
+    return executor_.execute(changed);
+  }
+
+ private:
+  scheduler::Executor& executor_;
+  const ServedModel::Tamper& tamper_;
+};
+
 }  // namespace
 
 ServedModel::ServedModel(int threads) : team_(threads) {
@@ -63,14 +81,18 @@ std::vector<int32_t> ServedModel::tokens_of(const std::string& text) const {
 }
 
 ServedModel::Run ServedModel::serve(const scheduler::SchedulerConfig& config,
-                                    const std::vector<ServedRequest>& requests) {
+                                    const std::vector<ServedRequest>& requests,
+                                    const Tamper& tamper) {
   const bool speculates = config.speculation != scheduler::SpeculationMode::kOff;
-  const engine::LoadedModel& loaded = speculates ? *with_mtp_ : *plain_;
+  const engine::LoadedModel& loaded = speculates || config.writes_mtp_rows ? *with_mtp_ : *plain_;
   const auto runner = engine::ModelRunner::create(loaded, team_, capacity_of(config)).value();
-  engine::ModelExecutor executor(*runner, engine::TokenMask(loaded.config().vocab_size));
+  engine::ModelExecutor executor(*runner, engine::TokenMask(loaded.config().vocab_size), clock_);
   Recorder recorder(executor);
+  shadow::WatchedExecutor watched(config, recorder,
+                                  [&](size_t index) { return executor.drafts(index); });
+  Tampering tampering(watched, tamper);
   scheduler::Scheduler scheduler = scheduler::Scheduler::create(config).value();
-  scheduler::StepLoop loop(scheduler, recorder, clock_);
+  scheduler::StepLoop loop(scheduler, tampering, clock_);
   size_t num_arrived = 0;
   for (int step = 0; num_arrived < requests.size() || !scheduler.idle(); ++step) {
     for (const ServedRequest& served : requests) {
@@ -78,6 +100,7 @@ ServedModel::Run ServedModel::serve(const scheduler::SchedulerConfig& config,
       ++num_arrived;
       executor.add(served.request.id, served.request.prompt, served.drawing);
       EXPECT_TRUE(scheduler.add(served.request, clock_.now()));
+      watched.add(served.request);
     }
     loop.step();
     scheduler.check_invariants();
@@ -87,10 +110,15 @@ ServedModel::Run ServedModel::serve(const scheduler::SchedulerConfig& config,
       if (event.report) {
         answer.report = *event.report;
         executor.remove(event.request);
+        watched.remove(event.request, *event.report);
       }
     }
   }
-  return {.answers = std::move(recorder.answers), .stats = scheduler.stats()};
+  const base::Status watch = watched.check_idle(scheduler.stats());
+  EXPECT_TRUE(tamper || watch) << watch.error().message;
+  return {.answers = std::move(recorder.answers),
+          .stats = scheduler.stats(),
+          .violation = watched.violation()};
 }
 
 }  // namespace ingot::parity

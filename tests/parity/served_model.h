@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "base/thread_team.h"
 #include "engine/model_executor.h"
 #include "engine/model_runner.h"
@@ -29,7 +32,8 @@ struct ServedAnswer {
 };
 
 // The bundled model, served by the real scheduler and executor in one loop; with its MTP layer
-// where the scheduler speculates. The scheduler's invariants are checked in every step.
+// where the scheduler knows of it. In every step the scheduler's invariants are checked, and a
+// ShadowCache beside the model whether every row reads what its own tokens left there.
 class ServedModel {
  public:
   explicit ServedModel(int threads);
@@ -37,10 +41,16 @@ class ServedModel {
   struct Run {
     std::map<scheduler::RequestId, ServedAnswer> answers;
     scheduler::SchedulerStats stats;
+    std::optional<base::Error> violation;
   };
-  // Steps until all are answered.
-  Run serve(const scheduler::SchedulerConfig& config, const std::vector<ServedRequest>& requests);
+  // What a test changes in a batch between scheduler and executor.
+  using Tamper = std::function<void(scheduler::Batch&)>;
 
+  // Steps until all are answered. Without a tamper, a violation is a failure of the test.
+  Run serve(const scheduler::SchedulerConfig& config, const std::vector<ServedRequest>& requests,
+            const Tamper& tamper = {});
+
+  int32_t vocab_size() const { return static_cast<int32_t>(plain_->config().vocab_size); }
   std::vector<int32_t> tokens_of(const std::string& text) const;
 
  private:

@@ -2,6 +2,11 @@
 // prefixes, preemption, threads, or what was drafted. On the bundled model, whose drafts are
 // mostly right, under the real scheduler and executor.
 
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "parity/served_model.h"
@@ -154,6 +159,56 @@ TEST_F(ServedRequests, PreemptionDoesNotMatter) {
   }
 }
 
+// Its rows are written for later, and nobody drafts.
+TEST_F(ServedRequests, AnMtpLayerThatDraftsNothingDoesNotMatter) {
+  SchedulerConfig config = roomy();
+  config.writes_mtp_rows = true;
+  EXPECT_GT(expect_same(config).num_read_only_tokens, 0) << "for hidden states";
+}
+
+// Even and odd ids by turns, the first one even.
+engine::TokenGrammar alternation(int32_t vocab_size) {
+  struct State {
+    std::vector<engine::TokenMask> allowed;
+    size_t num_told = 0;
+  };
+  const auto state = std::make_shared<State>();
+  for (int32_t parity = 0; parity < 2; ++parity) {
+    engine::TokenMask& mask = state->allowed.emplace_back(vocab_size);
+    for (int32_t id = 1 - parity; id < vocab_size; id += 2) mask.forbid(id);
+  }
+  return {.allowed = [=] { return state->allowed[state->num_told % 2].words(); },
+          .tell = [=](int32_t) { ++state->num_told; }};
+}
+
+TEST_F(ServedRequests, AGrammarIsKeptToWhateverIsDraftedAndPreempted) {
+  SchedulerConfig tight = speculating(3);
+  tight.num_pages = 20;
+  tight.max_context = 200;
+  ServedModel::Run plain;
+  for (const SchedulerConfig& config : {roomy(), speculating(1), speculating(4), tight}) {
+    SCOPED_TRACE(testing::Message() << "depth " << config.max_draft_tokens);
+    std::vector<ServedRequest> served = requests(*model_);
+    std::erase_if(served, [](const ServedRequest& s) { return s.request.min_tokens > 0; });
+    for (ServedRequest& s : served) {
+      s.drawing.grammar = alternation(model_->vocab_size());
+      if (config.num_pages == 20 && s.request.priority > 0) s.arrives_before_step = 8;
+    }
+    ServedModel::Run run = model_->serve(config, served);
+    for (const ServedRequest& s : served) {
+      const ServedAnswer& answer = run.answers.at(s.request.id);
+      EXPECT_EQ(answer.report.error, "");
+      for (size_t i = 0; i < answer.tokens.size(); ++i) EXPECT_EQ(answer.tokens[i] % 2, i % 2);
+      if (plain.answers.empty()) continue;
+      SCOPED_TRACE(testing::Message() << "request " << s.request.id);
+      expect_equal(answer, plain.answers.at(s.request.id));
+    }
+    EXPECT_EQ(run.stats.num_accepted_tokens > 0, config.max_draft_tokens > 0);
+    EXPECT_EQ(run.stats.num_preemptions > 0, config.num_pages == 20);
+    if (plain.answers.empty()) plain = std::move(run);
+  }
+}
+
 TEST_F(ServedRequests, ThreadsDoNotMatter) {
   ServedModel two(2);
   expect_same(speculating(3), two);
@@ -175,6 +230,82 @@ TEST_F(ServedRequests, PromptLogprobsAreThoseOfTheWholePromptAtOnce) {
     EXPECT_EQ(chunks.prompt_logprobs[i].token.logprob, whole.prompt_logprobs[i].token.logprob);
   }
   EXPECT_EQ(whole.tokens, alone_->at(0).tokens);
+}
+
+struct Fault {
+  const char* reported;
+  std::function<bool(scheduler::Batch&)> plant;  // false: this batch has no place for it
+};
+
+// An entry of the batch that begins with what it found in the cache.
+scheduler::Batch::Sequence* find_hit(scheduler::Batch& batch) {
+  const auto is_hit = [](const auto& entry) { return entry.num_read_only_tokens > 0; };
+  const auto found = std::ranges::find_if(batch.sequences, is_hit);
+  return found == batch.sequences.end() ? nullptr : &*found;
+}
+
+const std::vector<Fault> kFaults = {
+    {.reported = "which holds another prefix",
+     .plant =
+         [](scheduler::Batch& batch) {
+           scheduler::Batch::Sequence* hit = find_hit(batch);
+           if (hit == nullptr) return false;
+           std::swap(hit->new_pages.front(), hit->new_pages.back());
+           return true;
+         }},
+    {.reported = "which others read",
+     .plant =
+         [](scheduler::Batch& batch) {
+           if (batch.sequences.size() < 2 || find_hit(batch) != nullptr) return false;
+           batch.sequences[1].new_pages.back() = batch.sequences[0].new_pages.back();
+           return true;
+         }},
+    {.reported = "has a wrong token at position",
+     .plant =
+         [](scheduler::Batch& batch) {
+           --batch.sequences.back().first_position;
+           return batch.sequences.back().first_position > 0;
+         }},
+    {.reported = "the last one's hidden state is missing",
+     .plant =
+         [](scheduler::Batch& batch) {
+           scheduler::Batch::Sequence* hit = find_hit(batch);
+           if (hit == nullptr) return false;
+           hit->num_read_only_tokens = 0;
+           ++hit->first_position;
+           hit->tokens.erase(hit->tokens.begin());
+           for (int32_t& row : hit->logit_rows) --row;
+           return true;
+         }},
+    {.reported = "has ended and keeps its slot",
+     .plant =
+         [](scheduler::Batch& batch) {
+           const bool had_any = !batch.released_slots.empty();
+           batch.released_slots.clear();
+           return had_any;
+         }},
+};
+
+// The tokens would show few of these faults, so it is the watch that has to.
+TEST_F(ServedRequests, AreWatched) {
+  for (const Fault& fault : kFaults) {
+    SCOPED_TRACE(fault.reported);
+    bool planted = false;
+    const ServedModel::Run run =
+        model_->serve(speculating(2), requests(*model_), [&](scheduler::Batch& batch) {
+          scheduler::Batch changed = batch;
+          if (planted || !fault.plant(changed)) return;
+          planted = true;
+          batch = changed;
+        });
+    EXPECT_TRUE(planted);
+    ASSERT_TRUE(run.violation);
+    EXPECT_TRUE(run.violation->message.contains(fault.reported)) << run.violation->message;
+    for (const auto& [id, answer] : run.answers) {
+      const bool ended_before = answer.tokens == alone_->at(id).tokens;
+      EXPECT_TRUE(ended_before || answer.report.error == run.violation->message) << id;
+    }
+  }
 }
 
 }  // namespace

@@ -24,21 +24,15 @@ base::Status Ledger::enter(const scheduler::RequestEvent& event, base::Instant n
     }
     ++request.num_told;
   }
-  if (request.num_told > std::min(request.num_drawn(), request.natural_length)) {
+  const int32_t num_drawn = executor_.cache().request(event.request).num_drawn();
+  if (request.num_told > std::min(num_drawn, request.natural_length)) {
     return error("request {} was told {} tokens of {} that were drawn and {} that it may have",
-                 event.request, request.num_told, request.num_drawn(), request.natural_length);
+                 event.request, request.num_told, num_drawn, request.natural_length);
   }
   if (!event.report) return {};
 
   TRY(check_report(request, *event.report, now));
-  const scheduler::Usage& usage = event.report->usage;
-  if (event.report->timings.admitted) num_lookup_tokens_ += usage.num_prompt_tokens;
-  num_hit_tokens_ += usage.num_cached_tokens;
-  num_prefill_tokens_ += usage.num_prefill_tokens;
-  num_recomputed_tokens_ += usage.num_recomputed_tokens;
-  num_accepted_tokens_ += usage.num_accepted_tokens;
-  num_rejected_tokens_ += usage.num_draft_tokens - usage.num_accepted_tokens;
-  num_preemptions_ += usage.num_preemptions;
+  totals_.add(*event.report);
   ++num_finished_;
   ++num_by_reason_[static_cast<size_t>(event.report->reason)];
   requests_.erase(found);
@@ -47,8 +41,16 @@ base::Status Ledger::enter(const scheduler::RequestEvent& event, base::Instant n
 
 base::Status Ledger::check_report(const LiveRequest& request,
                                   const scheduler::RequestReport& report, base::Instant now) const {
+  const shadow::ShadowRequest& computed = executor_.cache().request(request.plan.request.id);
   TRY(check_reason(request, report, now));
-  TRY(check_usage(request, report.usage));
+  TRY(computed.check_usage(report.usage));
+  if (report.usage.num_preemptions > config_.max_preemptions) {
+    return error("request {} was preempted {} times, and may be {} times", computed.asked.id,
+                 report.usage.num_preemptions, config_.max_preemptions);
+  }
+  if (computed.num_batches > 0 && !report.timings.admitted) {
+    return error("request {} was computed and not admitted", computed.asked.id);
+  }
   return check_timings(request, report.timings, now);
 }
 
@@ -92,52 +94,14 @@ base::Status Ledger::check_reason(const LiveRequest& request,
   return {};
 }
 
-// A request that was admitted and preempted before it was in any batch is seen by nobody, so
-// counts that an admission changes are compared only if batches told of every admission. They are
-// compared with the stats in any case.
-base::Status Ledger::check_usage(const LiveRequest& request, const scheduler::Usage& usage) const {
-  const scheduler::RequestId id = request.plan.request.id;
-  const RowCounts& rows = request.rows;
-  const int32_t num_accounted = usage.num_cached_tokens + usage.num_prefill_tokens;
-  if (usage.num_prompt_tokens != request.num_prompt_tokens ||
-      num_accounted > request.num_prompt_tokens ||
-      (request.num_drawn() > 0 && num_accounted != request.num_prompt_tokens)) {
-    return error("request {} drew {} tokens, and of its prompt of {} its usage has {}: {} + {}", id,
-                 request.num_drawn(), request.num_prompt_tokens, usage.num_prompt_tokens,
-                 usage.num_cached_tokens, usage.num_prefill_tokens);
-  }
-  if (usage.num_preemptions > config_.max_preemptions ||
-      usage.num_preemptions < request.num_preemptions) {
-    return error("request {} was preempted {} times, by its usage {}, and may be {} times", id,
-                 request.num_preemptions, usage.num_preemptions, config_.max_preemptions);
-  }
-  if (usage.num_accepted_tokens != rows.accepted ||
-      usage.num_draft_tokens != rows.accepted + rows.rejected) {
-    return error("request {} had {} of {} drafts accepted, by its usage {} of {}", id,
-                 rows.accepted, rows.accepted + rows.rejected, usage.num_accepted_tokens,
-                 usage.num_draft_tokens);
-  }
-  const bool all_seen = request.num_starts == usage.num_preemptions + 1;
-  if (all_seen &&
-      (usage.num_cached_tokens != request.num_found || usage.num_prefill_tokens != rows.prefill ||
-       usage.num_recomputed_tokens != rows.recomputed)) {
-    return error(
-        "request {} found {} tokens, computed {} and recomputed {}, by its usage {}, {} and {}", id,
-        request.num_found, rows.prefill, rows.recomputed, usage.num_cached_tokens,
-        usage.num_prefill_tokens, usage.num_recomputed_tokens);
-  }
-  return {};
-}
-
 base::Status Ledger::check_timings(const LiveRequest& request, const scheduler::Timings& timings,
                                    base::Instant now) const {
   const scheduler::RequestId id = request.plan.request.id;
   if (timings.arrived != request.arrived || timings.finished > now) {
     return error("request {} has the wrong time of arrival or end", id);
   }
-  if ((request.num_batches > 0 && !timings.admitted) ||
-      (request.num_told > 0 && !timings.first_token)) {
-    return error("request {} lacks a time", id);
+  if (request.num_told > 0 && !timings.first_token) {
+    return error("request {} has tokens and no time of the first", id);
   }
   const base::Instant admitted = timings.admitted.value_or(timings.arrived);
   const base::Instant first_token = timings.first_token.value_or(timings.finished);
@@ -150,12 +114,13 @@ base::Status Ledger::check_timings(const LiveRequest& request, const scheduler::
 base::Status Ledger::check_told() const {
   for (const auto& [id, request] : requests_) {
     if (request.was_ended()) return error("request {} was ended and goes on", id);
-    if (request.num_told != request.num_drawn()) {
-      return error("request {} drew {} tokens and was told {}", id, request.num_drawn(),
+    const shadow::ShadowRequest& computed = executor_.cache().request(id);
+    if (request.num_told != computed.num_drawn()) {
+      return error("request {} drew {} tokens and was told {}", id, computed.num_drawn(),
                    request.num_told);
     }
     const int32_t max_tokens = request.plan.request.max_tokens;
-    if (max_tokens == 0 ? request.num_computed == request.num_prompt_tokens
+    if (max_tokens == 0 ? computed.num_computed == request.num_prompt_tokens
                         : request.num_told == max_tokens) {
       return error("request {} is complete and goes on", id);
     }
@@ -175,20 +140,7 @@ base::Status Ledger::check_stats(const scheduler::SchedulerStats& stats) const {
         num_offered_, num_refused_, num_finished_, num_live, stats.num_waiting, stats.num_running,
         stats.num_requests_finished);
   }
-  if (stats.num_steps != executor_.num_steps()) {
-    return error("{} steps, by the stats {}", executor_.num_steps(), stats.num_steps);
-  }
-  const RowCounts& rows = executor_.rows();
-  const int64_t num_rows = stats.num_prefill_tokens + stats.num_decode_tokens +
-                           stats.num_recomputed_tokens + stats.num_read_only_tokens +
-                           stats.num_rejected_tokens;
-  if (num_rows != rows.total() || stats.num_read_only_tokens != rows.read_only ||
-      stats.num_rejected_tokens != rows.rejected || stats.num_accepted_tokens != rows.accepted) {
-    return error(
-        "{} rows, {} read-only, {} drafts accepted and {} rejected; by the stats {}, {}, {} and {}",
-        rows.total(), rows.read_only, rows.accepted, rows.rejected, num_rows,
-        stats.num_read_only_tokens, stats.num_accepted_tokens, stats.num_rejected_tokens);
-  }
+  TRY(executor_.cache().check_stats(stats));
   const int32_t num_held = config_.num_pages - stats.num_free_pages - stats.num_cached_pages;
   if (stats.num_free_pages < 0 || stats.num_evictable_pages < 0 || num_held < 0 ||
       stats.num_evictable_pages > stats.num_cached_pages) {
@@ -205,24 +157,7 @@ base::Status Ledger::check_idle(const scheduler::SchedulerStats& stats) const {
   if (!requests_.empty()) {
     return error("nothing waits and nothing runs, and {} requests are not over", requests_.size());
   }
-  const int32_t num_lost = config_.num_pages - stats.num_free_pages - stats.num_cached_pages;
-  if (num_lost != 0) return error("nothing runs and {} pages are lost", num_lost);
-  if (stats.num_evictable_pages != stats.num_cached_pages) {
-    return error("nothing runs and {} cached pages are locked",
-                 stats.num_cached_pages - stats.num_evictable_pages);
-  }
-  const auto agrees = [](std::string_view what, int64_t by_reports,
-                         int64_t by_stats) -> base::Status {
-    if (by_reports == by_stats) return {};
-    return error("{}: {} in all reports, {} in the stats", what, by_reports, by_stats);
-  };
-  TRY(agrees("lookup tokens", num_lookup_tokens_, stats.num_lookup_tokens));
-  TRY(agrees("hit tokens", num_hit_tokens_, stats.num_hit_tokens));
-  TRY(agrees("prefill tokens", num_prefill_tokens_, stats.num_prefill_tokens));
-  TRY(agrees("recomputed tokens", num_recomputed_tokens_, stats.num_recomputed_tokens));
-  TRY(agrees("accepted tokens", num_accepted_tokens_, stats.num_accepted_tokens));
-  TRY(agrees("rejected tokens", num_rejected_tokens_, stats.num_rejected_tokens));
-  return agrees("preemptions", num_preemptions_, stats.num_preemptions);
+  return totals_.check_idle(stats, config_.num_pages);
 }
 
 }  // namespace ingot::simulation

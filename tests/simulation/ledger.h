@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "scheduler/scheduler.h"
+#include "shadow/usage_totals.h"
 #include "simulation/live_request.h"
 #include "simulation/shadow_executor.h"
 
@@ -46,7 +47,6 @@ class Ledger {
                             base::Instant now) const;
   base::Status check_reason(const LiveRequest& request, const scheduler::RequestReport& report,
                             base::Instant now) const;
-  base::Status check_usage(const LiveRequest& request, const scheduler::Usage& usage) const;
   base::Status check_timings(const LiveRequest& request, const scheduler::Timings& timings,
                              base::Instant now) const;
 
@@ -58,15 +58,7 @@ class Ledger {
   int64_t num_refused_ = 0;
   int64_t num_finished_ = 0;
   std::array<int64_t, 5> num_by_reason_ = {};
-
-  // Of all reports.
-  int64_t num_lookup_tokens_ = 0;  // prompts of requests that were admitted
-  int64_t num_hit_tokens_ = 0;
-  int64_t num_prefill_tokens_ = 0;
-  int64_t num_recomputed_tokens_ = 0;
-  int64_t num_accepted_tokens_ = 0;
-  int64_t num_rejected_tokens_ = 0;
-  int64_t num_preemptions_ = 0;
+  shadow::UsageTotals totals_;
 };
 
 }  // namespace ingot::simulation

@@ -11,8 +11,7 @@ LiveRequest::LiveRequest(uint64_t seed, RequestPlan its_plan, base::Instant now)
       truth(seed, plan.request.cache_salt, plan.request.prompt),
       arrived(now),
       num_prompt_tokens(static_cast<int32_t>(plan.request.prompt.size())),
-      natural_length(plan.request.max_tokens),
-      num_known(num_prompt_tokens) {
+      natural_length(plan.request.max_tokens) {
   const std::vector<int32_t>& stops = plan.request.stop_token_ids;
   for (int32_t i = plan.request.min_tokens; i < plan.request.max_tokens; ++i) {
     if (std::ranges::find(stops, truth.token(num_prompt_tokens + i)) == stops.end()) continue;
@@ -20,12 +19,6 @@ LiveRequest::LiveRequest(uint64_t seed, RequestPlan its_plan, base::Instant now)
     natural_length = i;
     return;
   }
-}
-
-bool LiveRequest::goes_before(const LiveRequest& other) const {
-  const scheduler::Request& mine = plan.request;
-  const scheduler::Request& its = other.plan.request;
-  return mine.priority != its.priority ? mine.priority > its.priority : mine.id < its.id;
 }
 
 }  // namespace ingot::simulation

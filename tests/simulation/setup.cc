@@ -48,6 +48,8 @@ Setup draw_setup(uint64_t seed) {
   setup.mean_gap = setup.step_cost * dice.between(1, 20);
   setup.usual_max_tokens = dice.chance(0.6) ? dice.between(2, 24) : dice.between(24, 120);
   setup.max_outstanding = config.num_slots + dice.between(1, 60);
+  const bool speculates = config.speculation != SpeculationMode::kOff;
+  config.writes_mtp_rows = speculates || dice.chance(0.5);
   return setup;
 }
 
@@ -59,10 +61,11 @@ std::string describe(const Setup& setup) {
                                                                      : "auto";
   return fmt::format(
       "{} pages, {} slots, context {}, step {} rows, {} logit rows, {} prefilling, {} preemptions, "
-      "prefix cache {}, speculation {} {}",
+      "prefix cache {}, MTP rows {}, speculation {} {}",
       config.num_pages, config.num_slots, config.max_context, config.max_step_tokens,
       config.max_logit_rows, config.max_prefilling, config.max_preemptions,
-      config.prefix_cache ? "on" : "off", mode, config.max_draft_tokens);
+      config.prefix_cache ? "on" : "off", config.writes_mtp_rows ? "on" : "off", mode,
+      config.max_draft_tokens);
 }
 
 }  // namespace ingot::simulation

@@ -34,7 +34,7 @@ Simulation::Simulation(const Setup& setup, Plans plans, Journal& journal, Standi
 
 base::Result<Outcome> Simulation::run() {
   if (base::Status status = run_all(); !status) {
-    return error("step {}: {}", executor_.num_steps(), status.error().message);
+    return error("step {}: {}", executor_.cache().num_steps(), status.error().message);
   }
   return Outcome{.stats = scheduler_.stats(),
                  .num_by_reason = ledger_.num_by_reason(),
@@ -71,6 +71,7 @@ base::Status Simulation::offer_arrivals() {
                    added ? "added" : "refused", scheduler_.max_request_tokens());
     }
     if (added) {
+      executor_.add(plan.request);
       requests_.emplace(id, LiveRequest(setup_.seed, std::move(plan), clock_.now()));
     } else {
       ledger_.refused();
@@ -106,7 +107,6 @@ base::Status Simulation::step() {
   if (Journal::fingerprint(batch) != batch_before) return error("a batch under way has changed");
   clock_.advance(duration - duration / 2);
 
-  executor_.settle();
   scheduler_.commit(result, clock_.now());
   TRY(enter_events());
   TRY(ledger_.check_told());
@@ -114,7 +114,7 @@ base::Status Simulation::step() {
   TRY(ledger_.check_stats(scheduler_.stats()));
   scheduler_.check_invariants();
   standing_.num_finished = ledger_.num_finished() + ledger_.num_refused();
-  standing_.num_steps = executor_.num_steps();
+  standing_.num_steps = executor_.cache().num_steps();
   return {};
 }
 
@@ -133,7 +133,7 @@ base::Status Simulation::check_batch(const Batch& batch) const {
 // Right after a batch was made, nobody has a page that the executor was not told of.
 base::Status Simulation::check_pages_in_use() const {
   const scheduler::SchedulerStats stats = scheduler_.stats();
-  const int32_t num_in_use = executor_.tables().num_pages_in_use();
+  const int32_t num_in_use = executor_.cache().tables().num_pages_in_use();
   const int32_t num_pages = setup_.config.num_pages;
   if (num_in_use + stats.num_free_pages > num_pages) {
     return error("{} pages of {} are in use and {} free", num_in_use, num_pages,
@@ -150,15 +150,16 @@ base::Status Simulation::check_pages_in_use() const {
 // it waits for a place of others, who came later and run already: each of them ends after as many
 // steps as it has positions, at the most.
 base::Status Simulation::check_nobody_starves(const Batch& batch) {
-  const LiveRequest* first = nullptr;
+  const shadow::ShadowCache& cache = executor_.cache();
+  const shadow::ShadowRequest* first = nullptr;
   for (const Batch::Sequence& entry : batch.sequences) {
-    const LiveRequest& request = requests_.find(entry.request)->second;
+    const shadow::ShadowRequest& request = cache.request(entry.request);
     if (first == nullptr || request.goes_before(*first)) first = &request;
   }
   const int32_t patience = setup_.config.num_slots * setup_.config.max_context;
   for (auto& [id, request] : requests_) {
-    const bool progresses =
-        first->goes_before(request) || request.last_step == executor_.num_steps();
+    const shadow::ShadowRequest& computed = cache.request(id);
+    const bool progresses = first->goes_before(computed) || computed.last_step == cache.num_steps();
     request.num_idle_steps = progresses ? 0 : request.num_idle_steps + 1;
     if (request.num_idle_steps > patience) {
       return error("request {} starves: it waits and others that come after it run", id);
@@ -171,6 +172,7 @@ base::Status Simulation::enter_events() {
   for (const scheduler::RequestEvent& event : scheduler_.take_events()) {
     journal_.enter(event, clock_.now());
     TRY(ledger_.enter(event, clock_.now()));
+    if (event.report) executor_.remove(event.request);
   }
   return {};
 }
@@ -180,7 +182,8 @@ base::Status Simulation::leave_queue(Moment moment) {
   std::vector<RequestId> leaving;
   for (auto& [id, request] : requests_) {
     const RequestPlan& plan = request.plan;
-    if (plan.cancel != Moment::kWaiting || request.num_batches > 0) continue;
+    if (plan.cancel != Moment::kWaiting) continue;
+    if (executor_.cache().request(id).num_batches > 0) continue;
     const bool is_its_moment = (plan.cancel_count % 2 == 0) == (moment == Moment::kUnderWay);
     if (is_its_moment && ++request.num_steps_waited == plan.cancel_count) leaving.push_back(id);
   }
@@ -192,10 +195,11 @@ base::Status Simulation::leave(Moment moment) {
   std::vector<RequestId> cancelled, stopped;
   for (const auto& [id, request] : requests_) {
     const RequestPlan& plan = request.plan;
-    if (request.last_step != executor_.num_steps()) continue;
+    const shadow::ShadowRequest& computed = executor_.cache().request(id);
+    if (computed.last_step != executor_.cache().num_steps()) continue;
     const bool stops =
         plan.stop == moment && plan.stop_length + plan.stop_surplus <= request.num_told;
-    const bool cancels = plan.cancel == moment && plan.cancel_count == request.num_batches;
+    const bool cancels = plan.cancel == moment && plan.cancel_count == computed.num_batches;
     if (stops) {
       stopped.push_back(id);
     } else if (cancels) {

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "scheduler/batch.h"
 
-namespace ingot::simulation {
+namespace ingot::shadow {
 
 // The executor's page tables, by slot, and who shares which page. Errors say what no scheduler may
 // ask for.
@@ -48,4 +48,4 @@ class PageTables {
   int32_t num_pages_in_use_ = 0;
 };
 
-}  // namespace ingot::simulation
+}  // namespace ingot::shadow

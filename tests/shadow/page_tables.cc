@@ -1,10 +1,10 @@
-#include "simulation/page_tables.h"
+#include "shadow/page_tables.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 
-namespace ingot::simulation {
+namespace ingot::shadow {
 
 using base::error;
 
@@ -58,4 +58,4 @@ int64_t PageTables::cache_slot(const Table& table, int32_t position) {
   return int64_t{table.pages[index]} * scheduler::kPageTokens + position % scheduler::kPageTokens;
 }
 
-}  // namespace ingot::simulation
+}  // namespace ingot::shadow

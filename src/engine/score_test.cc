@@ -1,11 +1,10 @@
-#include "engine/generation.h"
+#include "engine/score.h"
 
 #include <numeric>
-#include <set>
 
 #include <gtest/gtest.h>
 
-#include "engine/score.h"
+#include "engine/sampler.h"
 #include "engine/test_model.h"
 
 namespace ingot::engine {
@@ -17,113 +16,12 @@ std::vector<int32_t> some_ids(int32_t count) {
   return ids;
 }
 
-Generation generate_with(TestModel& model, const GenerationRequest& request) {
-  const auto runner = model.runner(generation_capacity(request, model.loaded->config()));
-  return Generator(*runner, model.clock).generate(request).value();
-}
-
 std::vector<SequenceScore> score_with(TestModel& model,
                                       const std::vector<std::vector<int32_t>>& sequences,
                                       const LogitSink& sink = {}) {
   const ScoreRequest request{.sequences = sequences, .sink = sink};
   const auto runner = model.runner(score_capacity(request, model.loaded->config()));
   return score(*runner, request, model.clock).value();
-}
-
-TEST(Generation, GreedyContinuesAsScoreSays) {
-  TestModel model(2);
-  const GenerationRequest request{.prompt = some_ids(11), .max_tokens = 6, .sampling = {}};
-  const Generation generation = generate_with(model, request);
-  ASSERT_EQ(generation.token_ids.size(), 6u);
-  EXPECT_EQ(generation.finish_reason, FinishReason::kLength);
-  std::vector<int32_t> known = request.prompt;
-  for (const int32_t token : generation.token_ids) {
-    EXPECT_EQ(score_with(model, {known}).front().next_tokens.front().id, token);
-    known.push_back(token);
-  }
-}
-
-TEST(Generation, SeedsDecideAtTemperature) {
-  TestModel model(1);
-  GenerationRequest request{
-      .prompt = some_ids(5), .max_tokens = 20, .sampling = {.temperature = 1, .seed = 1}};
-  const auto first = generate_with(model, request).token_ids;
-  EXPECT_EQ(generate_with(model, request).token_ids, first);
-  request.sampling.seed = 2;
-  EXPECT_NE(generate_with(model, request).token_ids, first);
-}
-
-TEST(Generation, StopsAtTheModelsLastPosition) {
-  TestModel model(1);
-  const GenerationRequest request{.prompt = some_ids(45), .max_tokens = 100, .sampling = {}};
-  // Positions 45, 46 and 47 are computed, and the token after position 47 is still drawn.
-  EXPECT_EQ(generate_with(model, request).token_ids.size(), 4u);
-  const GenerationRequest full{.prompt = some_ids(48), .max_tokens = 100, .sampling = {}};
-  EXPECT_EQ(generate_with(model, full).token_ids.size(), 1u);
-}
-
-TEST(Generation, NoTokensAskedNoneGiven) {
-  TestModel model(1);
-  EXPECT_TRUE(generate_with(model, {.prompt = some_ids(3), .max_tokens = 0, .sampling = {}})
-                  .token_ids.empty());
-}
-
-// A conversation: each prompt begins with some of what came before.
-TEST(Generation, WhatIsInTheCacheIsNotComputedAgain) {
-  TestModel model(2);
-  const auto runner = model.runner(generation_capacity(48, model.loaded->config()));
-  Generator generator(*runner, model.clock);
-  GenerationRequest request{.prompt = some_ids(9), .max_tokens = 5, .sampling = {}};
-  const Generation first = generator.generate(request).value();
-  EXPECT_EQ(first.num_cached_tokens, 0u);
-
-  const auto expect_as_alone = [&](size_t cached) {
-    const Generation continued = generator.generate(request).value();
-    EXPECT_EQ(continued.num_cached_tokens, cached);
-    EXPECT_EQ(continued.token_ids, generate_with(model, request).token_ids);
-  };
-  // The last token of an output is drawn and not computed.
-  request.prompt.insert(request.prompt.end(), first.token_ids.begin(), first.token_ids.end());
-  request.prompt.push_back(7);
-  expect_as_alone(9 + 4);
-  request.prompt.resize(11);
-  request.prompt.push_back(1);
-  expect_as_alone(11);
-  expect_as_alone(11);  // all but the last token, for its logits
-  request.prompt = {42, 3};
-  expect_as_alone(0);
-}
-
-TEST(Generation, TokensArriveOneByOneUntilNobodyWantsThem) {
-  TestModel model(1);
-  const GenerationRequest request{.prompt = some_ids(9), .max_tokens = 20, .sampling = {}};
-  const auto runner = model.runner(generation_capacity(request, model.loaded->config()));
-  std::vector<int32_t> seen;
-  const GenerationHooks hooks{.on_token =
-                                  [&](int32_t token) {
-                                    seen.push_back(token);
-                                    return base::Status{};
-                                  },
-                              .wants_more = [&] { return seen.size() < 3; }};
-  Generator generator(*runner, model.clock);
-  const Generation aborted = generator.generate(request, hooks).value();
-  EXPECT_EQ(aborted.finish_reason, FinishReason::kCancelled);
-  EXPECT_EQ(aborted.token_ids, seen);
-  EXPECT_EQ(seen.size(), 3u);
-  const Generation whole = generate_with(model, request);
-  EXPECT_EQ(std::vector(whole.token_ids.begin(), whole.token_ids.begin() + 3), seen);
-  EXPECT_EQ(generator.generate(request).value().token_ids, whole.token_ids);
-}
-
-TEST(Generation, DrawsOnlyIdsThatTheTokenizerHas) {
-  TestModel model(1);
-  const GenerationRequest request{.prompt = some_ids(5),
-                                  .max_tokens = 30,
-                                  .sampling = {.temperature = 50, .seed = 3},
-                                  .drawable_ids = {0, 1, 0, 1, 1}};
-  std::set<int32_t> drawn;
-  for (const int32_t token : generate_with(model, request).token_ids) drawn.insert(token);
-  EXPECT_EQ(drawn, (std::set<int32_t>{1, 3, 4}));
 }
 
 TEST(Score, AddsUpWhatTheLogitsSay) {
