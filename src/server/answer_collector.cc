@@ -51,10 +51,6 @@ void append(std::vector<T>& list, std::vector<T> more) {
   std::ranges::move(more, std::back_inserter(list));
 }
 
-json::value text_or_null(std::string_view text) {
-  return text.empty() ? json::value(nullptr) : json::value(text);
-}
-
 }  // namespace
 
 AnswerCollector::AnswerCollector(AnswerForm form, AnswerIdentity identity)

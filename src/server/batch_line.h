@@ -33,6 +33,9 @@ struct BatchError {
   std::string message = {};
 };
 
+// What a line of the input, and the line that answers it, are known by; absent where it has none.
+std::optional<std::string> batch_custom_id(std::string_view line);
+
 // `line` is one JSON document. Streams are refused: a file is not one. Whether a custom_id stands
 // in one line alone is the caller's to check.
 std::expected<BatchRequest, BatchError> parse_batch_line(std::string_view line);
