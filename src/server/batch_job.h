@@ -23,9 +23,10 @@ struct BatchService {
   ModelFacts facts = {};                    // its seed is that of the job
   // Names that requests may ask for; one without a name is answered too. Answers bear the first.
   std::vector<std::string> model_names = {};
-  int32_t max_running = 1;  // sequences that the engine runs at once
-  int64_t created = 0;      // Unix time of the job's beginning
-  std::tm local_time = {};  // the same, for templates that print the date
+  std::vector<double> simulated_acceptance = {};  // not empty: answers are marked with it
+  int32_t max_running = 1;                        // sequences that the engine runs at once
+  int64_t created = 0;                            // Unix time of the job's beginning
+  std::tm local_time = {};                        // the same, for templates that print the date
 };
 
 // How far a job is. Lines of earlier runs are part of num_done and num_failed, not of the tokens.

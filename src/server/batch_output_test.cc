@@ -36,9 +36,12 @@ class BatchOutputTest : public testing::Test {
 
   base::Result<BatchOutput> open(int seed = 1) {
     const BatchInput input = BatchInput::open(input_path_).value();
-    json::object job{{"settings", json::object{{"model", "m"}, {"seed", seed}}}};
+    json::object job{{"schema", "ingot.batch_job/1"},
+                     {"settings", json::object{{"model", "m"}, {"seed", seed}}}};
     job["created"] = ++num_opened_;
-    return BatchOutput::open(out_, job, input);
+    BatchOutput output = TRY(BatchOutput::open(out_));
+    TRY(output.begin(job, input));
+    return output;
   }
 
   base::ScratchDirectory directory_;
@@ -53,6 +56,8 @@ TEST_F(BatchOutputTest, TheInputsLinesWithoutTheEmptyOnes) {
   EXPECT_EQ(std::string(input.line(1)) + "\n", request_line(1));
   write(input_path_, " \n\n");
   EXPECT_FALSE(BatchInput::open(input_path_).has_value());
+  write(input_path_, "\xEF\xBB\xBF" + request_line(0));
+  EXPECT_EQ(std::string(BatchInput::open(input_path_).value().line(0)) + "\n", request_line(0));
   write(input_path_, "no line feed at the end");
   EXPECT_EQ(BatchInput::open(input_path_).value().line(0), "no line feed at the end");
   EXPECT_FALSE(BatchInput::open(directory_.path() / "missing").has_value());
@@ -102,11 +107,54 @@ TEST_F(BatchOutputTest, AnotherJobIsNotGoneOnWith) {
   const auto other = open(2);
   ASSERT_FALSE(other.has_value());
   EXPECT_TRUE(other.error().message.contains("seed = 1, and now it is 2")) << other.error().message;
+  EXPECT_EQ(read(partial()), answer_line(0)) << "nothing is lost by asking";
   write(partial(), answer_line(7));
   const auto mixed = open(1);
   ASSERT_FALSE(mixed.has_value());
   EXPECT_TRUE(mixed.error().message.contains("line 1 answers \"line 7\""));
-  EXPECT_EQ(read(partial()), answer_line(7)) << "nothing is lost by asking";
+  EXPECT_EQ(read(partial()), answer_line(7));
+}
+
+// The input was cut: more answers are there than lines, and none of them goes.
+TEST_F(BatchOutputTest, ARefusalLosesNothing) {
+  const std::string all = answer_line(0) + answer_line(1) + "torn";
+  ASSERT_TRUE(open(1).value().append(answer_line(0)));
+  write(partial(), all);
+  EXPECT_FALSE(open(2).has_value());
+  EXPECT_EQ(read(partial()), all);
+}
+
+TEST_F(BatchOutputTest, AStrangersFileIsLeftAlone) {
+  write(partial(), "precious");
+  const auto refused = open();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_TRUE(refused.error().message.contains("not begun by this command"));
+  EXPECT_EQ(read(partial()), "precious");
+}
+
+TEST_F(BatchOutputTest, WhatNeverBeganLeavesNothing) {
+  ASSERT_TRUE(BatchOutput::open(out_));
+  EXPECT_FALSE(std::filesystem::exists(partial()));
+}
+
+TEST_F(BatchOutputTest, ReplacesNothingThatCameMeanwhile) {
+  BatchOutput output = open().value();
+  ASSERT_TRUE(output.append(answer_line(0)));
+  write(out_, "another's");
+  const auto refused = output.finish();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(read(out_), "another's");
+  EXPECT_EQ(read(partial()), answer_line(0));
+}
+
+TEST_F(BatchOutputTest, LinesWithoutAnIdAreGoneOnAfter) {
+  write(input_path_, "no JSON\n{\"custom_id\":\"\"}\n" + request_line(2));
+  const std::string done = "{\"custom_id\":null,\"response\":null,\"error\":{}}\n";
+  ASSERT_TRUE(open(1).value().append(done + done));
+  const BatchOutput output = open(1).value();
+  EXPECT_EQ(output.num_found(), 2);
+  EXPECT_EQ(output.num_found_failed(), 2);
+  EXPECT_TRUE(output.custom_ids_found().empty());
 }
 
 TEST_F(BatchOutputTest, OneProcessAtATime) {

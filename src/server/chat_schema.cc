@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 
 #include <fmt/ranges.h>
@@ -39,20 +40,29 @@ void check_part(FieldReader& reader, const std::string& place, const json::value
   }
 }
 
+constexpr std::string_view kMessageFields[] = {"role", "content",    "reasoning_content",
+                                               "name", "tool_calls", "tool_call_id"};
+
+bool is_empty(const json::value& value) {
+  const json::array* list = value.if_array();
+  return value.is_null() || (list != nullptr && list->empty());
+}
+
 void check_message(FieldReader& reader, const std::string& place, const json::value& message) {
   const json::object* object = message.if_object();
   const json::value* role = object == nullptr ? nullptr : object->if_contains("role");
   if (role == nullptr || !role->is_string()) {
     return reader.fail(place, fmt::format("{} must be an object with a role and a content", place));
   }
-  // What else a message has is the template's to read, or not.
-  for (const char* name : {"function_call", "audio", "refusal"}) {
-    const json::value* field = object->if_contains(name);
-    if (field == nullptr || field->is_null()) continue;
-    return reader.fail(
-        {.message = fmt::format("{}.{} is not supported here; leave it out", place, name),
-         .param = fmt::format("{}.{}", place, name),
-         .code = "unsupported_parameter"});
+  for (const auto& [name, value] : *object) {
+    const bool is_known =
+        std::ranges::find(kMessageFields, std::string_view(name)) != std::end(kMessageFields);
+    // Clients send back what they got, with what was empty.
+    if (is_known || is_empty(value)) continue;
+    const std::string field = fmt::format("{}.{}", place, shown(std::string_view(name)));
+    return reader.fail({.message = fmt::format("{} is not supported here; leave it out", field),
+                        .param = field,
+                        .code = "unsupported_parameter"});
   }
   const json::value* content = object->if_contains("content");
   if (content == nullptr || content->is_null() || content->is_string()) return;

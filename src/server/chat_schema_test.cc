@@ -191,6 +191,9 @@ TEST(ChatSchema, MessagesThatNoTemplateWouldRead) {
                                                    {"type": "image_url", "image_url": {}}]}])"),
             "messages[0].content[1]: messages[0].content[1] is of type \"image_url\"; this model "
             "reads text alone");
+  EXPECT_EQ(error(R"([{"role": "assistant", "content": "a", "prefix": true}])"),
+            "messages[0].prefix: messages[0].prefix is not supported here; leave it out");
+  EXPECT_EQ(error(R"([{"role": "assistant", "content": "a", "annotations": []}])"), "");
   EXPECT_EQ(error(R"([{"role": "assistant", "content": null, "function_call": {"name": "f"}}])"),
             "messages[0].function_call: messages[0].function_call is not supported here; leave it "
             "out");

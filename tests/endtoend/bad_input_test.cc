@@ -356,6 +356,18 @@ TEST_F(BadInput, CommandLines) {
   for (const char* value : {"-1", "1e3x", "99999999999999999999"}) {
     expect_refused({"generate", model, "--token-ids", ids, "--max-tokens", value}, {"max-tokens"});
   }
+  const std::vector<std::string> generate = {"generate", model, "--token-ids", ids};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), generate.begin(), generate.end());
+    return more;
+  };
+  expect_refused(with({"--stop", "a"}), {"--stop", "--stop-token-id"});
+  expect_refused(with({"--logprobs", "2"}), {"--logprobs", "--json"});
+  expect_refused(with({"--prompt-logprobs", "--json"}), {"--prompt-logprobs", "--logprobs"});
+  expect_refused(with({"--kv-tokens", "16", "--max-tokens", "100"}), {"--kv-tokens 16"});
+  expect_refused(with({"--min-tokens", "9", "--max-tokens", "8"}), {"min_tokens is 9"});
+  expect_refused(with({"--logit-bias", "3"}), {"--logit-bias", "3: expected"});
+  expect_refused(with({"--speculative-tokens", "some"}), {"--speculative-tokens some"});
   expect_refused({"generate", model, "--token-ids", ids, "--seed", "-1"}, {"seed"});
   expect_refused({"synth", path("new"), "--config", "gpt-2"}, {"gpt-2", "tiny, glm-5.2"});
   expect_refused({"synth", path("new"), "--config", "tiny", "--dtype", "fp8"}, {"dtype"});

@@ -171,24 +171,27 @@ TEST_F(RequestFile, EachLineHasItsAnswerInOrder) {
 }
 
 TEST_F(RequestFile, AnAnswerIsWhatGenerateSaysToTheSamePrompt) {
-  write_file(path("in.jsonl"), some_requests(8));
+  json::object greedy{{"prompt", json::array{1, 2, 3, 43}}, {"max_tokens", 30}, {"temperature", 0}};
+  json::object drawn = greedy;
+  drawn["temperature"] = 0.8;
+  drawn["top_p"] = 0.9;
+  drawn["seed"] = 12;
+  write_file(path("in.jsonl"),
+             line("greedy", "/v1/completions", greedy) + line("drawn", "/v1/completions", drawn));
   ASSERT_EQ(run_ingot(command("out.jsonl")).status, 0);
-  const json::object answer = lines_of(path("out.jsonl")).at(3);
+  const std::vector<json::object> answers = lines_of(path("out.jsonl"));
   write_file(path("ids.json"), "[1, 2, 3, 43]");
-  // OpenAI's temperature is 1; the bundled model's own top_p is 0.95.
-  const Outcome greedy = run_ingot({"generate", kModel, "--token-ids", path("ids.json"), "--json",
-                                    "--max-tokens", "30", "--threads", "1"});
-  json::object body{{"prompt", json::array{1, 2, 3, 43}}, {"max_tokens", 30}, {"temperature", 0}};
-  write_file(path("in.jsonl"), line("greedy", "/v1/completions", body));
-  ASSERT_EQ(run_ingot(command("greedy.jsonl")).status, 0);
-  EXPECT_EQ(lines_of(path("greedy.jsonl"))
-                .at(0)
-                .at("response")
-                .at("body")
-                .at("choices")
-                .at(0)
-                .at("token_ids"),
-            json_of(greedy.out).at("token_ids"));
+  std::vector<std::string> words = {"generate",       kModel,         "--token-ids",
+                                    path("ids.json"), "--max-tokens", "30",
+                                    "--json",         "--threads",    "1"};
+  const auto expect_same = [&](const json::object& answer) {
+    const Outcome alone = run_ingot(words);
+    EXPECT_EQ(answer.at("response").at("body").at("choices").at(0).at("token_ids"),
+              json_of(alone.out).at("token_ids"));
+  };
+  expect_same(answers[0]);
+  words.insert(words.end(), {"--temperature", "0.8", "--top-p", "0.9", "--seed", "12"});
+  expect_same(answers[1]);
 }
 
 TEST_F(RequestFile, CompanyCacheDraftsAndThreadsChangeNothing) {
@@ -201,15 +204,20 @@ TEST_F(RequestFile, CompanyCacheDraftsAndThreadsChangeNothing) {
   int run = 0;
   for (const std::vector<std::string>& options :
        {std::vector<std::string>{"--speculative-tokens", "3"},
-        {"--max-running", "3", "--max-step-tokens", "16"},
+        {"--max-running", "3", "--max-step-tokens", "16", "--speculative-tokens", "0"},
         {"--kv-tokens", "480", "--speculative-tokens", "2", "--threads", "2"}}) {
     const std::string out = fmt::format("out{}.jsonl", ++run);
     std::vector<std::string> words = command(out);
     if (options.back() == "2") words.resize(words.size() - 2);
     words.insert(words.end(), options.begin(), options.end());
+    words.emplace_back("--json");
     const Outcome outcome = run_ingot(words);
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(choices_of(path(out)), plain) << out;
+    const json::object summary = json_of(outcome.out).as_object();
+    EXPECT_GT(summary.at("cached_tokens").as_int64(), 0);
+    EXPECT_EQ(summary.at("accepted_tokens").as_int64() > 0, run != 2);
+    if (run == 3) EXPECT_GT(summary.at("preemptions").as_int64(), 0);
   }
 }
 
@@ -255,6 +263,26 @@ TEST_F(RequestFile, AFullDiskIsOneLineAndTheJobGoesOn) {
   EXPECT_EQ(json_of(outcome.out).at("found"), num_written);
 }
 
+// What could not be gone on with stays as it is, and the right command still goes on.
+TEST_F(RequestFile, ARefusedCommandLosesNoAnswer) {
+  write_file(path("in.jsonl"), some_requests(40));
+  int status = 0;
+  ASSERT_TRUE(interrupt("out.jsonl", 3, SIGKILL, &status)) << "it was done before the signal";
+  const std::string partial = contents(path("out.jsonl.partial"));
+  const auto expect_refused = [&](const std::vector<std::string>& more, const char* phrase) {
+    const Outcome outcome = run_ingot(command("out.jsonl", more));
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_TRUE(outcome.err.contains(phrase)) << outcome.err;
+    EXPECT_EQ(contents(path("out.jsonl.partial")), partial);
+  };
+  expect_refused({"--kv-tokens", "640"}, "context_tokens = 32768, and now it is 640");
+  expect_refused({"--activations", "f32"}, "activations = \"bf16\"");
+  write_file(path("in.jsonl"), some_requests(1));
+  expect_refused({}, "input_bytes = ");
+  write_file(path("in.jsonl"), some_requests(40));
+  EXPECT_EQ(run_ingot(command("out.jsonl")).status, 0);
+}
+
 TEST_F(RequestFile, WhatIsMissingIsSaid) {
   write_file(path("in.jsonl"), some_requests(1));
   const auto expect_refused = [&](const std::vector<std::string>& words, const char* phrase) {
@@ -267,6 +295,10 @@ TEST_F(RequestFile, WhatIsMissingIsSaid) {
   expect_refused(command("o", {"--temperature", "1"}), "--temperature");
   expect_refused(command("o", {"--kv-tokens", "1000000000"}), "a cache of 1000000000 tokens");
   expect_refused(command("o", {"--simulate-acceptance", "0.9,0.8"}), "these are real");
+  expect_refused(command("none/o"), "none/o.partial: cannot be written");
+  write_file(path("s.partial"), "precious");
+  expect_refused(command("s"), "not begun by this command");
+  EXPECT_EQ(contents(path("s.partial")), "precious");
   write_file(path("in.jsonl"), "\n");
   expect_refused(command("o"), "there is no request in it");
   EXPECT_FALSE(fs::exists(path("o.partial")));
