@@ -37,7 +37,7 @@ base::Result<DraftChoice> draft_choice(const EngineChoices& choices) {
 
 base::Result<std::unique_ptr<EngineSession>> open_engine(
     const CommonOptions& common, const ModelOptions& model, const EngineChoices& choices,
-    engine::ServingLimits limits, const text::Tokenizer* tokenizer, MemoryLine memory_line) {
+    engine::ServingLimits limits, const text::Tokenizer* tokenizer, const MemoryWords& words) {
   DraftChoice drafts = TRY(draft_choice(choices));
   TRY(engine::check_simulated_acceptance(choices.simulated_acceptance,
                                          TRY(model::load_model_config(model.model))));
@@ -53,7 +53,13 @@ base::Result<std::unique_ptr<EngineSession>> open_engine(
   auto session = std::make_unique<EngineSession>();
   session->model = TRY(open_session(common, model, drafts.mode));
   const engine::LoadedModel& loaded = *session->model->model;
-  if (!loaded.transformer().has_mtp()) drafts = {};
+  if (!loaded.transformer().has_mtp()) {
+    if (!choices.simulated_acceptance.empty()) {
+      return base::error(
+          "--simulate-acceptance: this model has no MTP layer, so nothing is drafted");
+    }
+    drafts = {};
+  }
   limits.max_draft_tokens = drafts.max_draft_tokens;
   if (choices.kv_tokens > 0) limits.kv_tokens = choices.kv_tokens;
   const auto memory = engine::plan_memory(loaded, session->model->team->size(), limits,

@@ -203,17 +203,19 @@ base::Result<int> answer_request_file(const CommonOptions& common, const Generat
   const base::Clock& clock = session->model->clock;
   const base::Instant began = clock.now();
   const InterruptGuard guard;
-  base::Progress progress("answering", static_cast<uint64_t>(input.num_lines()),
-                          base::Progress::Unit::kRequests, clock,
-                          static_cast<uint64_t>(output.num_found()));
+  std::optional<base::Progress> progress;
+  progress.emplace("answering", static_cast<uint64_t>(input.num_lines()),
+                   base::Progress::Unit::kRequests, clock,
+                   static_cast<uint64_t>(output.num_found()));
   const auto show = [&](const server::BatchTally& tally) {
     const double rate = static_cast<double>(tally.num_output_tokens) /
                         std::max(1e-9, base::seconds(clock.now() - began));
-    progress.update(static_cast<uint64_t>(tally.num_done), fmt::format("{:.0f} tokens/s", rate));
+    progress->update(static_cast<uint64_t>(tally.num_done), fmt::format("{:.0f} tokens/s", rate));
   };
   const server::BatchTally tally = TRY(server::run_batch_job(
       service, input, output, clock,
       {.on_progress = show, .wants_more = [] { return !InterruptGuard::pressed(); }}));
+  progress.reset();
   return report(common, options, *session->model, tally, session->engine->stats(),
                 base::seconds(clock.now() - began));
 }

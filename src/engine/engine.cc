@@ -90,7 +90,7 @@ base::Status Engine::check(const EngineRequest& request) const {
   const int64_t room = max_request_tokens_ - num_prompt_tokens;
   if (request.max_tokens.value_or(1) > room) {
     return base::error(
-        "the prompt has {} tokens{}; a request can have {} here, output included",
+        "the prompt has {} tokens{}; the context served here has {}, output included",
         num_prompt_tokens,
         request.max_tokens ? fmt::format(" and max_tokens is {}", *request.max_tokens) : "",
         max_request_tokens_);

@@ -262,7 +262,8 @@ TEST_F(EngineTest, WhatCannotBeServedIsRefusedAtTheDoor) {
   expect_refused({}, "the prompt is empty");
   expect_refused({.prompt = {3, 64}}, "the prompt names token 64");
   expect_refused({.prompt = {-1}}, "the prompt names token -1");
-  expect_refused({.prompt = some_ids(48)}, "the prompt has 48 tokens; a request can have 48");
+  expect_refused({.prompt = some_ids(48)},
+                 "the prompt has 48 tokens; the context served here has 48");
   expect_refused({.prompt = prompt, .max_tokens = 44}, "5 tokens and max_tokens is 44");
   expect_refused({.prompt = prompt, .max_tokens = -1}, "max_tokens is -1");
   expect_refused({.prompt = prompt, .max_tokens = 4, .min_tokens = 5}, "min_tokens is 5");

@@ -21,6 +21,8 @@ class BatchInput {
   int64_t num_lines() const { return static_cast<int64_t>(lines_.size()); }
   // REQUIRES: 0 <= index < num_lines().
   std::string_view line(int64_t index) const;
+  // Where in the file it stands, from 1 on.
+  int64_t line_number(int64_t index) const { return lines_[static_cast<size_t>(index)].number; }
   const std::filesystem::path& path() const { return path_; }
   uint64_t size_bytes() const { return mapped_.bytes().size(); }
   // XXH3-64 of all bytes, in 16 hex digits.
@@ -30,6 +32,7 @@ class BatchInput {
   struct Line {
     uint64_t offset = 0;
     uint64_t size = 0;
+    int64_t number = 0;
   };
 
   BatchInput(std::filesystem::path path, base::MappedFile mapped)

@@ -135,9 +135,13 @@ void BatchJob::begin(int64_t line) {
     request = std::unexpected(
         BatchError{.custom_id = request->custom_id,
                    .code = "duplicate_custom_id",
-                   .message = "an earlier line has the same custom_id; give each its own"});
+                   .message = "an earlier line has this custom_id too; give each its own"});
   }
-  if (!request) return end(line, batch_error_line(line_id(line), request.error()), false);
+  if (!request) {
+    BatchError error = std::move(request).error();
+    error.message = fmt::format("line {} of the file: {}", input_.line_number(line), error.message);
+    return end(line, batch_error_line(line_id(line), error), false);
+  }
   ApiResult<PreparedRequest> prepared = prepare_line(*request);
   if (!prepared) return refuse(line, request->custom_id, prepared.error());
   submit(line, std::move(request->custom_id), *std::move(prepared));

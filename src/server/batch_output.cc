@@ -128,7 +128,9 @@ base::Status BatchOutput::check_partial() const {
   const json::object* object = job ? job->if_object() : nullptr;
   const json::value* schema = object == nullptr ? nullptr : object->if_contains("schema");
   const json::value* settings = object == nullptr ? nullptr : object->if_contains("settings");
-  if (schema != nullptr && *schema == kSchema && settings != nullptr && settings->is_object()) {
+  if (schema != nullptr && schema->is_string() &&
+      std::string_view(schema->get_string()) == kSchema && settings != nullptr &&
+      settings->is_object()) {
     return {};
   }
   return base::error("{}: not begun by this command, as {} beside it does not say so; move it away",

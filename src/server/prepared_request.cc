@@ -57,8 +57,7 @@ ApiResult<void> check_room(std::string_view field, size_t num_prompt_tokens,
   if (answer.max_tokens.value_or(1) > room) {
     ApiError error{
         .message = fmt::format(
-            "the prompt has {} tokens{}; a request can have {} here, answer "
-            "included",
+            "the prompt has {} tokens{}; the context served here has {}, answer included",
             num_prompt_tokens,
             answer.max_tokens ? fmt::format(" and max_tokens is {}", *answer.max_tokens) : "",
             facts.num_context_tokens),
