@@ -65,9 +65,10 @@ TEST(BatchLine, LinesThatAreNoRequest) {
   EXPECT_TRUE(error_of("{\"custom_id\": \"\xff\"}").contains("not valid JSON"));
   EXPECT_TRUE(error_of(R"({"custom_id": "a", "custom_id": "b"})").contains("appears twice"));
   EXPECT_TRUE(error_of(std::string(100'000, '[')).contains("too deep"));
-  EXPECT_EQ(error_of("{}"), "missing_custom_id (-): custom_id is nothing; it must be a string");
+  EXPECT_EQ(error_of("{}"),
+            "missing_custom_id (-): custom_id is nothing; it must be a string, not empty");
   EXPECT_EQ(error_of(R"({"custom_id": 5})"),
-            "missing_custom_id (-): custom_id is 5; it must be a string");
+            "missing_custom_id (-): custom_id is 5; it must be a string, not empty");
   EXPECT_EQ(error_of(R"({"custom_id": "x", "method": "GET"})"),
             "invalid_method (x): method is \"GET\"; it must be \"POST\"");
   EXPECT_EQ(error_of(R"({"custom_id": "x", "method": "POST", "url": "/v1/embeddings"})"),

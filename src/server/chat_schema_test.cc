@@ -193,7 +193,7 @@ TEST(ChatSchema, MessagesThatNoTemplateWouldRead) {
             "reads text alone");
   EXPECT_EQ(error(R"([{"role": "assistant", "content": "a", "prefix": true}])"),
             "messages[0].prefix: messages[0].prefix is not supported here; leave it out");
-  EXPECT_EQ(error(R"([{"role": "assistant", "content": "a", "annotations": []}])"), "");
+  EXPECT_EQ(error(R"([{"role": "assistant", "content": "a", "annotations": []}])"), "none");
   EXPECT_EQ(error(R"([{"role": "assistant", "content": null, "function_call": {"name": "f"}}])"),
             "messages[0].function_call: messages[0].function_call is not supported here; leave it "
             "out");

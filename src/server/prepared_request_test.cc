@@ -175,7 +175,7 @@ TEST_F(PreparedRequests, WhatHasNoRoom) {
   facts_.num_context_tokens = 10;
   EXPECT_EQ(error_of(completion(R"("prompt": "abcd", "max_tokens": 6)")), "none");
   EXPECT_EQ(error_of(completion(R"("prompt": "abcd", "max_tokens": 7)")),
-            "prompt: the prompt has 4 tokens and max_tokens is 7; a request can have 10 here, "
+            "prompt: the prompt has 4 tokens and max_tokens is 7; the context served here has 10, "
             "answer included");
   EXPECT_EQ(error_of(completion(R"("prompt": "abcdefghij", "max_tokens": 0)")), "none");
   EXPECT_EQ(error_of(chat(R"("max_tokens": 3)")), "none");
@@ -187,7 +187,7 @@ TEST_F(PreparedRequests, WhatHasNoRoom) {
   facts_.num_context_tokens = 7;
   const auto full = chat("");
   EXPECT_EQ(error_of(full),
-            "messages: the prompt has 7 tokens; a request can have 7 here, answer included");
+            "messages: the prompt has 7 tokens; the context served here has 7, answer included");
   EXPECT_EQ(full.error().code, "context_length_exceeded");
 }
 

@@ -217,7 +217,7 @@ TEST_F(RequestFile, CompanyCacheDraftsAndThreadsChangeNothing) {
     const json::object summary = json_of(outcome.out).as_object();
     EXPECT_GT(summary.at("cached_tokens").as_int64(), 0);
     EXPECT_EQ(summary.at("accepted_tokens").as_int64() > 0, run != 2);
-    if (run == 3) EXPECT_GT(summary.at("preemptions").as_int64(), 0);
+    EXPECT_TRUE(run != 3 || summary.at("preemptions").as_int64() > 0);
   }
 }
 
