@@ -270,6 +270,8 @@ void Engine::deliver() {
       if (num_output_tokens) scheduler_->stop(id, *num_output_tokens, began);
     }
   }
+  // Whoever hears of an end finds it in the statistics.
+  if (!touched_.empty()) publish();
   for (const RequestId id : touched_) {
     const auto found = outputs_.find(id);
     if (found == outputs_.end() || !found->second.send()) continue;
