@@ -149,7 +149,7 @@ base::Result<int> chat(const CommonOptions& common, const ChatOptions& options) 
   choices.kv_tokens = std::min(context, config.max_position_embeddings);
   const auto session =
       TRY(open_engine(common, options.model, choices, {.max_step_tokens = kStepTokens},
-                      &model_text.tokenizer, MemoryLine::kUnsaid));
+                      &model_text.tokenizer, {.memory_remedy = "ask for less with --kv-tokens"}));
   Conversation conversation(common, options, *session, model_text);
   if (options.message) {
     TRY(conversation.reply(*options.message));

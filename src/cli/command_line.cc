@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -128,23 +129,27 @@ Command add_score(CLI::App& program) {
   return {app, [options](const CommonOptions& common) { return score(common, *options); }};
 }
 
-// "ID=BIAS", several of them.
+// "ID=BIAS"
+std::optional<engine::TokenBias> parse_bias(const std::string& text) {
+  engine::TokenBias bias;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%d=%lf%c", &bias.id, &bias.bias, &rest) != 2) return std::nullopt;
+  return bias;
+}
+
 void add_logit_bias(CLI::App& app, engine::SamplingParams& sampling) {
   app.add_option_function<std::vector<std::string>>(
          "--logit-bias",
          [&sampling](const std::vector<std::string>& entries) {
            for (const std::string& entry : entries) {
-             engine::TokenBias bias;
-             char rest = 0;
-             if (std::sscanf(entry.c_str(), "%d=%lf%c", &bias.id, &bias.bias, &rest) != 2) {
-               throw CLI::ValidationError("--logit-bias",
-                                          entry + ": expected a token id, =, and a number");
-             }
-             sampling.logit_bias.push_back(bias);
+             sampling.logit_bias.push_back(*parse_bias(entry));
            }
          },
          "Added to the logit of a token, as ID=BIAS with a bias from -100 to 100; may be repeated")
       ->type_name("ID=BIAS")
+      ->check([](const std::string& entry) {
+        return parse_bias(entry) ? "" : entry + ": expected a token id, =, and a number";
+      })
       ->allow_extra_args(false);
 }
 

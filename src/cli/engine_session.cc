@@ -41,6 +41,12 @@ base::Result<std::unique_ptr<EngineSession>> open_engine(
   DraftChoice drafts = TRY(draft_choice(choices));
   TRY(engine::check_simulated_acceptance(choices.simulated_acceptance,
                                          TRY(model::load_model_config(model.model))));
+  if (std::ssize(choices.simulated_acceptance) > drafts.max_draft_tokens) {
+    return base::error(
+        "--simulate-acceptance has {} numbers and --speculative-tokens {} drafts at most {}; give "
+        "no more numbers than drafts",
+        choices.simulated_acceptance.size(), choices.speculative_tokens, drafts.max_draft_tokens);
+  }
   if (!choices.simulated_acceptance.empty()) {
     base::log_warning("acceptance of drafts is simulated: speeds are real, the output is not");
   }
@@ -50,9 +56,11 @@ base::Result<std::unique_ptr<EngineSession>> open_engine(
   if (!loaded.transformer().has_mtp()) drafts = {};
   limits.max_draft_tokens = drafts.max_draft_tokens;
   if (choices.kv_tokens > 0) limits.kv_tokens = choices.kv_tokens;
-  session->memory = TRY(engine::plan_memory(loaded, session->model->team->size(), limits,
-                                            base::available_memory_bytes()));
-  if (memory_line == MemoryLine::kSaid) base::log_info(session->memory.line());
+  const auto memory = engine::plan_memory(loaded, session->model->team->size(), limits,
+                                          base::available_memory_bytes());
+  if (!memory) return base::error("{}; {}", memory.error().message, words.memory_remedy);
+  session->memory = *memory;
+  if (words.memory_line == MemoryLine::kSaid) base::log_info(session->memory.line());
   engine::EngineOptions options{.capacity = session->memory.capacity,
                                 .speculation = drafts.mode,
                                 .max_draft_tokens = drafts.max_draft_tokens,

@@ -29,13 +29,20 @@ struct EngineSession {
   engine::MemoryPlan memory;
 };
 
+enum class MemoryLine : uint8_t { kSaid, kUnsaid };
+
+// What a command says of memory.
+struct MemoryWords {
+  MemoryLine memory_line = MemoryLine::kUnsaid;
+  std::string memory_remedy = {};  // "ask for less with --OPTION", where there is too little
+};
+
 // Loads the model, plans the memory and starts the engine. `limits` without drafts and kv_tokens,
 // which are in `choices`. `tokenizer`, which may be null, must outlive the session. Says on stderr
-// what is worth knowing, the memory only where `says_memory`.
-enum class MemoryLine : uint8_t { kSaid, kUnsaid };
+// what is worth knowing.
 base::Result<std::unique_ptr<EngineSession>> open_engine(
     const CommonOptions& common, const ModelOptions& model, const EngineChoices& choices,
-    engine::ServingLimits limits, const text::Tokenizer* tokenizer, MemoryLine memory_line);
+    engine::ServingLimits limits, const text::Tokenizer* tokenizer, const MemoryWords& words);
 
 // For the reports of what such a session did.
 base::ProvenanceInputs provenance_of(const ModelSession& session, const EngineChoices& choices,

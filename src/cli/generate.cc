@@ -103,13 +103,19 @@ void print_json(const Output& output, const engine::EngineReport& report,
 }
 
 // Checks what can be checked before a byte of weights is read.
-base::Status check_options(const Prompt& prompt, const GenerateOptions& options,
-                           const model::ModelConfig& config) {
+base::Status check_options(const Prompt& prompt, const CommonOptions& common,
+                           const GenerateOptions& options, const model::ModelConfig& config) {
   if (const auto status = engine::check_sequences(prompt.ids.sequences, config); !status) {
     return base::error("{}: {}", prompt.ids.path.string(), status.error().message);
   }
   if (!options.stop_strings.empty() && !prompt.tokenizer) {
     return base::error("--stop: with --token-ids no text is made; use --stop-token-id");
+  }
+  if (std::ranges::find(options.stop_strings, "") != options.stop_strings.end()) {
+    return base::error("--stop: the text is empty, which would end every output");
+  }
+  if (options.sampling.num_top_logprobs && !common.json) {
+    return base::error("--logprobs: they are shown with --json alone; add it");
   }
   if (options.prompt_logprobs && !options.sampling.num_top_logprobs) {
     return base::error("--prompt-logprobs: say with --logprobs how many of each position");
@@ -117,8 +123,29 @@ base::Status check_options(const Prompt& prompt, const GenerateOptions& options,
   return {};
 }
 
+// The tokens, prompt and output, that the engine needs room for.
+base::Result<int64_t> context_tokens(const Prompt& prompt, const GenerateOptions& options,
+                                     const model::ModelConfig& config) {
+  const auto num_prompt_tokens = std::ssize(prompt.ids.sequences.front());
+  if (num_prompt_tokens >= config.max_position_embeddings) {
+    return base::error(
+        "{}: {} tokens fill all {} positions of the model; there is no room to go on",
+        prompt.ids.path.string(), num_prompt_tokens, config.max_position_embeddings);
+  }
+  const int64_t wanted =
+      std::min(num_prompt_tokens + options.max_tokens, config.max_position_embeddings);
+  if (options.engine.kv_tokens > 0 && options.engine.kv_tokens < wanted) {
+    return base::error(
+        "--kv-tokens {}: the prompt has {} tokens and --max-tokens is {}, which takes {}; give "
+        "more "
+        "or ask for fewer",
+        options.engine.kv_tokens, num_prompt_tokens, options.max_tokens, wanted);
+  }
+  return wanted;
+}
+
 engine::EngineRequest engine_request(const Prompt& prompt, const GenerateOptions& options,
-                                     int32_t max_request_tokens) {
+                                     int64_t num_context_tokens) {
   engine::EngineRequest request{.prompt = prompt.ids.sequences.front(),
                                 .min_tokens = options.min_tokens,
                                 .sampling = options.sampling,
@@ -126,8 +153,7 @@ engine::EngineRequest engine_request(const Prompt& prompt, const GenerateOptions
                                 .stop_token_ids = options.stop_token_ids,
                                 .stop_strings = options.stop_strings,
                                 .wants_prompt_logprobs = options.prompt_logprobs};
-  const auto room = max_request_tokens - static_cast<int32_t>(request.prompt.size());
-  request.max_tokens = static_cast<int32_t>(std::min<int64_t>(options.max_tokens, room));
+  request.max_tokens = static_cast<int32_t>(num_context_tokens - std::ssize(request.prompt));
   return request;
 }
 
@@ -137,14 +163,16 @@ base::Result<int> generate(const CommonOptions& common, const GenerateOptions& o
   if (!options.requests.empty()) return answer_request_file(common, options);
   const Prompt prompt = TRY(read_prompt(options));
   const model::ModelConfig config = TRY(model::load_model_config(options.model.model));
-  TRY(check_options(prompt, options, config));
+  TRY(check_options(prompt, common, options, config));
+  const int64_t num_context_tokens = TRY(context_tokens(prompt, options, config));
   const auto num_prompt_tokens = std::ssize(prompt.ids.sequences.front());
   EngineChoices choices = options.engine;
-  if (choices.kv_tokens == 0) choices.kv_tokens = num_prompt_tokens + options.max_tokens;
-  const auto session = TRY(open_engine(
-      common, options.model, choices,
-      {.max_step_tokens = kStepTokens, .max_context = num_prompt_tokens + options.max_tokens},
-      prompt.tokenizer ? &*prompt.tokenizer : nullptr, MemoryLine::kUnsaid));
+  if (choices.kv_tokens == 0) choices.kv_tokens = num_context_tokens;
+  const auto session =
+      TRY(open_engine(common, options.model, choices,
+                      {.max_step_tokens = kStepTokens, .max_context = num_context_tokens},
+                      prompt.tokenizer ? &*prompt.tokenizer : nullptr,
+                      {.memory_remedy = "ask for less with --max-tokens or --kv-tokens"}));
   base::Progress progress("prompt", static_cast<uint64_t>(num_prompt_tokens),
                           base::Progress::Unit::kTokens, session->model->clock);
   std::optional<text::AnswerPieces> text;
@@ -170,8 +198,7 @@ base::Result<int> generate(const CommonOptions& common, const GenerateOptions& o
     return {};
   };
   const engine::EngineReport report = TRY(run_request(
-      *session->engine, engine_request(prompt, options, session->engine->max_request_tokens()),
-      {.on_update = take}));
+      *session->engine, engine_request(prompt, options, num_context_tokens), {.on_update = take}));
   if (text) say(text->finish());
   if (common.json) {
     print_json(output, report, options, *session->model, text.has_value());

@@ -34,15 +34,4 @@ base::Result<engine::RunnerOptions> executor_options(const CommonOptions& common
   return result;
 }
 
-std::string grouped(int64_t number) {
-  const std::string digits = std::to_string(number);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    const size_t left = digits.size() - i;
-    if (i > 0 && left % 3 == 0 && digits[i - 1] != '-') text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
 }  // namespace ingot::cli

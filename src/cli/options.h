@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/grouped.h"
 #include "base/result.h"
 #include "engine/model_runner.h"
 #include "engine/sampler.h"
@@ -132,7 +133,6 @@ int thread_count(const CommonOptions& common);
 base::Result<engine::RunnerOptions> executor_options(const CommonOptions& common,
                                                      const ModelOptions& options);
 
-// "753,329,940,480"
-std::string grouped(int64_t number);
+using base::grouped;
 
 }  // namespace ingot::cli

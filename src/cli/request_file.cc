@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mapped_file.h"
 #include "base/progress.h"
 #include "base/provenance.h"
 #include "cli/engine_session.h"
@@ -16,6 +18,8 @@ namespace ingot::cli {
 namespace {
 
 namespace json = base::json;
+
+constexpr uint64_t kTextFileBytesMax = uint64_t{1} << 30;
 
 // Absent where the model has no tokenizer: prompts of token ids can be continued all the same.
 base::Result<std::optional<engine::ModelText>> open_text_if_any(
@@ -28,14 +32,28 @@ base::Result<std::optional<engine::ModelText>> open_text_if_any(
   return TRY(open_model_text(directory, config));
 }
 
+// Of the files that turn requests into tokens and back, and that say how to draw.
+std::string hash_of_text_files(const std::filesystem::path& directory) {
+  std::string bytes;
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
+                           "generation_config.json"}) {
+    const auto text = base::read_text_file(directory / name, kTextFileBytesMax);
+    bytes += fmt::format("{} {}\n", name, text ? *text : "");
+  }
+  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
+}
+
 // What decides the answers, so that a job goes on with what it began with.
-json::object settings(const ModelSession& session, const GenerateOptions& options,
+json::object settings(const EngineSession& session, const GenerateOptions& options,
                       const server::BatchInput& input, const std::string& model_name) {
-  const base::Arithmetic arithmetic = session.model->arithmetic();
+  const engine::LoadedModel& model = *session.model->model;
+  const base::Arithmetic arithmetic = model.arithmetic();
   return {{"input_bytes", input.size_bytes()},
           {"input_xxh3", input.hash()},
           {"model", model_name},
-          {"model_hash", session.model->hash()},
+          {"model_hash", model.hash()},
+          {"text_files_xxh3", hash_of_text_files(options.model.model)},
+          {"context_tokens", session.engine->max_request_tokens()},
           {"target", arithmetic.target},
           {"activations", arithmetic.activations},
           {"kv_dtype", arithmetic.kv_dtype},
@@ -43,16 +61,20 @@ json::object settings(const ModelSession& session, const GenerateOptions& option
           {"simulated_acceptance", json::value_from(options.engine.simulated_acceptance)}};
 }
 
-json::object job_document(const ModelSession& session, const GenerateOptions& options,
+json::object job_document(const EngineSession& session, const GenerateOptions& options,
                           const server::BatchInput& input, const std::string& model_name) {
-  json::object document =
-      base::result_document("batch_job", {.model_hash = session.model->hash(),
-                                          .threads = session.team->size(),
-                                          .arithmetic = session.model->arithmetic(),
-                                          .seed = options.sampling.seed});
+  json::object document = base::result_document(
+      "batch_job", provenance_of(*session.model, options.engine, options.sampling.seed));
   document["settings"] = settings(session, options, input, model_name);
   document["created"] = base::unix_time();
   return document;
+}
+
+// What requests may call the model; answers bear the first.
+std::vector<std::string> model_names(const GenerateOptions& options) {
+  if (!options.served_model_name.empty()) return {options.served_model_name};
+  const std::filesystem::path& directory = options.model.model;
+  return {std::filesystem::weakly_canonical(directory).filename().string(), directory.string()};
 }
 
 // Of the job's beginning, which may have been another run's.
@@ -154,17 +176,17 @@ base::Result<int> answer_request_file(const CommonOptions& common, const Generat
   const std::filesystem::path& directory = options.model.model;
   const model::ModelConfig config = TRY(model::load_model_config(directory));
   const server::BatchInput input = TRY(server::BatchInput::open(options.requests));
+  server::BatchOutput output = TRY(server::BatchOutput::open(options.out));
   const std::optional<engine::ModelText> text = TRY(open_text_if_any(directory, config));
   const server::SamplingDefaults sampling = TRY(server::SamplingDefaults::load(directory));
-  const auto session = TRY(
-      open_engine(common, options.model, options.engine,
-                  {.max_running = options.max_running, .max_step_tokens = options.max_step_tokens},
-                  text ? &text->tokenizer : nullptr, MemoryLine::kSaid));
-  const std::string name = options.served_model_name.empty()
-                               ? std::filesystem::weakly_canonical(directory).filename().string()
-                               : options.served_model_name;
-  server::BatchOutput output = TRY(server::BatchOutput::open(
-      options.out, job_document(*session->model, options, input, name), input));
+  const auto session = TRY(open_engine(
+      common, options.model, options.engine,
+      {.max_running = options.max_running, .max_step_tokens = options.max_step_tokens},
+      text ? &text->tokenizer : nullptr,
+      {.memory_line = MemoryLine::kSaid,
+       .memory_remedy = "ask for less with --kv-tokens, --max-running or --max-step-tokens"}));
+  const std::vector<std::string> names = model_names(options);
+  TRY(output.begin(job_document(*session, options, input, names.front()), input));
   const int64_t created_at = TRY(created(output));
   const server::BatchService service{
       .engine = *session->engine,
@@ -173,7 +195,8 @@ base::Result<int> answer_request_file(const CommonOptions& common, const Generat
                 .num_context_tokens = session->engine->max_request_tokens(),
                 .sampling = sampling,
                 .seed = options.sampling.seed},
-      .model_names = {name, directory.string()},
+      .model_names = names,
+      .simulated_acceptance = options.engine.simulated_acceptance,
       .max_running = options.max_running,
       .created = created_at,
       .local_time = base::local_calendar(created_at)};

@@ -44,6 +44,10 @@ base::Result<std::unique_ptr<Engine>> Engine::create(const LoadedModel& model,
                                                      const base::Clock& clock) {
   const bool has_mtp = model.transformer().has_mtp();
   CHECK(has_mtp || options.speculation == SpeculationMode::kOff, "drafts need the MTP layer");
+  for (int32_t id = 0; options.tokenizer != nullptr && id < model.config().vocab_size; ++id) {
+    CHECK(options.tokenizer->has_token(id) || (options.drawable && !options.drawable->allows(id)),
+          "an id may be drawn that stands for no token");
+  }
   std::unique_ptr<Engine> engine(new Engine(std::move(options), clock));
   const EngineOptions& chosen = engine->options_;
   engine->scheduler_ = std::make_unique<scheduler::Scheduler>(

@@ -35,6 +35,7 @@ struct EngineOptions {
   // Ids that stand for a token; others are never drawn. Absent: all of the model's.
   std::optional<TokenMask> drawable = {};
   // Reads the output of requests with stop strings. Without it they are refused.
+  // REQUIRES: it has a token for every drawable id.
   const text::Tokenizer* tokenizer = nullptr;
   // What runs the batches instead, given the model's executor: for tests that watch, or fail.
   std::function<std::unique_ptr<scheduler::Executor>(ModelExecutor& model)> wrap_executor = {};

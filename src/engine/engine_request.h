@@ -28,7 +28,7 @@ struct EngineRequest {
   bool ignore_eos = false;  // the model's own end-of-sequence ids are ids like any other
   std::vector<int32_t> stop_token_ids = {};
   std::vector<std::string> stop_strings = {};
-  std::optional<TokenGrammar> grammar = {};  // REQUIRES: both functions; the engine's thread calls
+  std::optional<TokenGrammar> grammar = {};  // REQUIRES: both functions
   bool wants_prompt_logprobs = false;  // reads no cached prefix; sampling.num_top_logprobs of each
   int32_t priority = 0;                // higher goes first
   std::optional<base::Instant> deadline = {};

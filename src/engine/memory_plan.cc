@@ -5,9 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "base/grouped.h"
 #include "base/progress.h"
+#include "engine/sampler.h"
 #include "model/kv_cache.h"
-#include "model/workspace.h"
 
 namespace ingot::engine {
 namespace {
@@ -32,15 +33,6 @@ RunnerCapacity capacity_without_cache(const model::ModelConfig& config,
   return capacity;
 }
 
-// The same with commas between thousands.
-std::string grouped(int64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = std::ssize(digits) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<size_t>(at), ",");
-  }
-  return digits;
-}
-
 }  // namespace
 
 base::Result<MemoryPlan> plan_memory(const LoadedModel& model, int team_size,
@@ -49,14 +41,16 @@ base::Result<MemoryPlan> plan_memory(const LoadedModel& model, int team_size,
   const bool mtp = model.transformer().has_mtp();
   MemoryPlan plan;
   plan.capacity = capacity_without_cache(config, limits);
+  if (limits.kv_tokens) {
+    // Of no more positions than there is cache for.
+    plan.capacity.context =
+        std::min(plan.capacity.context, pages_for(*limits.kv_tokens) * kPageTokens);
+  }
   plan.weight_bytes = model.weight_bytes();
   plan.available_bytes = available_bytes;
   plan.workspace_bytes =
-      model::Workspace::size_bytes(config, {.rows = plan.capacity.step_tokens,
-                                            .logit_rows = plan.capacity.logit_rows,
-                                            .context = plan.capacity.context,
-                                            .team_size = team_size,
-                                            .mtp = mtp});
+      ModelRunner::workspace_bytes(model, team_size, plan.capacity) +
+      static_cast<uint64_t>(team_size) * DrawScratch::size_bytes(config.vocab_size);
   const uint64_t left = available_bytes - std::min(available_bytes, plan.workspace_bytes);
   const auto page_bytes = static_cast<uint64_t>(
       kPageTokens *
@@ -84,13 +78,11 @@ base::Result<MemoryPlan> plan_memory(const LoadedModel& model, int team_size,
   plan.cache_bytes = static_cast<uint64_t>(num_pages) * page_bytes;
   if (num_pages < 1 || num_pages > pages_that_fit) {
     return base::error(
-        "a cache of {} tokens takes {} and a step's workspace {}; {} are available; ask for fewer "
-        "with --kv-tokens, --max-running or --max-step-tokens, or free memory",
+        "a cache of {} tokens takes {} and a step's workspace {}, and {} are available",
         std::max<int64_t>(plan.kv_tokens, kPageTokens),
         base::format_bytes(std::max(plan.cache_bytes, page_bytes)),
         base::format_bytes(plan.workspace_bytes), base::format_bytes(available_bytes));
   }
-  // Of no more positions than there is cache for.
   plan.capacity.context = std::min(plan.capacity.context, plan.kv_tokens);
   return plan;
 }
@@ -107,11 +99,12 @@ std::string MemoryPlan::line() const {
         break;
     }
     return fmt::format("all that {} sequences of {} tokens can fill", capacity.num_slots,
-                       grouped(capacity.context));
+                       base::grouped(static_cast<uint64_t>(capacity.context)));
   };
   return fmt::format("memory: {} of weights, {} of workspace, {} of cache for {} tokens ({})",
                      base::format_bytes(weight_bytes), base::format_bytes(workspace_bytes),
-                     base::format_bytes(cache_bytes), grouped(kv_tokens), why());
+                     base::format_bytes(cache_bytes),
+                     base::grouped(static_cast<uint64_t>(kv_tokens)), why());
 }
 
 }  // namespace ingot::engine

@@ -118,19 +118,33 @@ base::Result<std::unique_ptr<ModelRunner>> ModelRunner::create(const LoadedModel
       model.config(), model.cache_type(),
       mtp ? model::CacheLayers::kWithMtp : model::CacheLayers::kMain, capacity.num_pages)));
   runner->workspace_ = std::make_unique<model::Workspace>(
-      TRY(model::Workspace::create(model.config(), {.rows = capacity.step_tokens,
-                                                    .logit_rows = capacity.logit_rows,
-                                                    .context = capacity.context,
-                                                    .team_size = team.size(),
-                                                    .mtp = mtp})));
+      TRY(model::Workspace::create(model.config(), limits_of(model, team.size(), capacity))));
   const auto slots = static_cast<size_t>(capacity.num_slots);
   runner->page_tables_.resize(slots);
   runner->num_computed_.resize(slots);
-  if (mtp) {
-    runner->hidden_.resize((slots + static_cast<size_t>(capacity.step_tokens)) *
-                           static_cast<size_t>(model.config().hidden_size));
-  }
+  runner->hidden_.resize(static_cast<size_t>(num_hidden_floats(model, capacity)));
   return runner;
+}
+
+uint64_t ModelRunner::workspace_bytes(const LoadedModel& model, int team_size,
+                                      const RunnerCapacity& capacity) {
+  return model::Workspace::size_bytes(model.config(), limits_of(model, team_size, capacity)) +
+         static_cast<uint64_t>(num_hidden_floats(model, capacity)) * sizeof(float);
+}
+
+model::StepLimits ModelRunner::limits_of(const LoadedModel& model, int team_size,
+                                         const RunnerCapacity& capacity) {
+  return {.rows = capacity.step_tokens,
+          .logit_rows = capacity.logit_rows,
+          .context = capacity.context,
+          .team_size = team_size,
+          .mtp = model.transformer().has_mtp()};
+}
+
+// Of the states that the MTP layer starts from: every slot's last one, and the step's.
+int64_t ModelRunner::num_hidden_floats(const LoadedModel& model, const RunnerCapacity& capacity) {
+  if (!model.transformer().has_mtp()) return 0;
+  return (capacity.num_slots + capacity.step_tokens) * model.config().hidden_size;
 }
 
 void ModelRunner::Rows::clear() {

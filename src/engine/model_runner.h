@@ -117,6 +117,10 @@ class ModelRunner {
                                                            base::ThreadTeam& team,
                                                            const RunnerCapacity& capacity);
 
+  // Memory that create() takes beside the cache's pages.
+  static uint64_t workspace_bytes(const LoadedModel& model, int team_size,
+                                  const RunnerCapacity& capacity);
+
   // Computes a step, and returns logits [wanted rows in batch order, vocab_size], valid until the
   // next call. REQUIRES: no sequence drafts; token ids are below vocab_size; slots, pages and sizes
   // are within the capacity; each sequence's pages cover its positions; positions continue what is
@@ -176,6 +180,9 @@ class ModelRunner {
 
   ModelRunner(const LoadedModel& model, base::ThreadTeam& team, const RunnerCapacity& capacity)
       : model_(model), team_(team), capacity_(capacity) {}
+  static model::StepLimits limits_of(const LoadedModel& model, int team_size,
+                                     const RunnerCapacity& capacity);
+  static int64_t num_hidden_floats(const LoadedModel& model, const RunnerCapacity& capacity);
   bool has_mtp() const { return model_.transformer().has_mtp(); }
   float* hidden_row(int32_t row) {
     return hidden_.data() + static_cast<int64_t>(row) * config().hidden_size;

@@ -33,8 +33,11 @@ struct TokenLogprob {
   double logprob = 0;
 };
 
-// Memory for the draws of one thread, 36 bytes an id, so that a draw allocates nothing.
+// Memory for the draws of one thread, so that a draw allocates nothing.
 struct DrawScratch {
+  static constexpr uint64_t size_bytes(int64_t vocab_size) {
+    return static_cast<uint64_t>(vocab_size) * (sizeof(float) + 2 * sizeof(WeightedToken));
+  }
   // REQUIRES: vocab_size >= 0.
   explicit DrawScratch(int64_t vocab_size);
 

@@ -27,6 +27,7 @@ void replace(DrawnToken& drawn, int32_t id, std::span<const float> logits,
 }
 
 }  // namespace
+
 StepDrawer::StepDrawer(int64_t vocab_size, TokenMask drawable, base::ThreadTeam& team,
                        std::vector<double> simulated_acceptance)
     : vocab_size_(vocab_size),

@@ -44,7 +44,7 @@ struct StepLogprobs {
 class StepDrawer {
  public:
   // Logits of a step from which on the team draws. A greedy draw takes 1.4 ns a logit, others seven
-  // times as much and more (Zen 4); so half of these take 45 us, about what waking a thread costs.
+  // times as much and more (Zen 3); so half of these take 45 us, about what waking a thread costs.
   static constexpr int64_t kSharedLogitsMin = 1 << 16;
 
   // `team` must outlive it. Ids outside of `drawable` are never drawn: padding of the vocabulary.

@@ -51,10 +51,6 @@ void append(std::vector<T>& list, std::vector<T> more) {
   std::ranges::move(more, std::back_inserter(list));
 }
 
-json::value text_or_null(std::string_view text) {
-  return text.empty() ? json::value(nullptr) : json::value(text);
-}
-
 }  // namespace
 
 AnswerCollector::AnswerCollector(AnswerForm form, AnswerIdentity identity)
@@ -67,8 +63,8 @@ AnswerCollector::AnswerCollector(AnswerForm form, AnswerIdentity identity)
 }
 
 void AnswerCollector::add(size_t index, EngineUpdate update) {
-  Choice& choice = choices_.at(index);
-  CHECK(!choice.has_ended);
+  CHECK(index < choices_.size() && !choices_[index].has_ended);
+  Choice& choice = choices_[index];
   if (auto events = choice.reader.read(update.tokens)) {
     say(choice, std::move(*events));
   } else {
@@ -89,8 +85,8 @@ void AnswerCollector::add(size_t index, EngineUpdate update) {
 }
 
 void AnswerCollector::refuse(size_t index, ApiError error) {
-  Choice& choice = choices_.at(index);
-  CHECK(!choice.has_ended);
+  CHECK(index < choices_.size() && !choices_[index].has_ended);
+  Choice& choice = choices_[index];
   choice.has_ended = true;
   ++num_ended_;
   fail(std::move(error));

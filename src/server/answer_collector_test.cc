@@ -159,6 +159,25 @@ TEST_F(AnswerCollectors, LogprobsOfATextWithItsPrompt) {
             R"("text_offset":[0,0,1,2,3,3]})");
 }
 
+// Some tokenizers put a token before every text, which an echo does not show.
+TEST_F(AnswerCollectors, AnEchoWithoutThePrefix) {
+  json::object description = text::small_glm_tokenizer_json();
+  description["post_processor"] = base::parse_json(R"({"type": "TemplateProcessing", "pair": [],
+      "single": [{"SpecialToken": {"id": "<sop>"}}, {"Sequence": {"id": "A"}}],
+      "special_tokens": {"<sop>": {"id": "<sop>", "ids": [262], "tokens": ["<sop>"]}}})",
+                                                   "post_processor")
+                                      .value();
+  const engine::ModelText with_prefix{.tokenizer = text::tokenizer_of(description),
+                                      .chat_template = {}};
+  const PreparedRequest prepared =
+      completion(R"("prompt": "ab", "echo": true, "logprobs": 0)", &with_prefix);
+  EXPECT_EQ(prepared.choices.at(0).prompt, (std::vector<int32_t>{262, 'a', 'b'}));
+  const json::object body = collect(prepared, {says("c")}).value();
+  EXPECT_EQ(body.at("choices").at(0).at("text"), "abc");
+  EXPECT_EQ(base::compact_json(body.at("choices").at(0).at("logprobs").at("text_offset")),
+            "[0,0,1,2]");
+}
+
 TEST_F(AnswerCollectors, LogprobsOfAPromptAsVllmHasThem) {
   const PreparedRequest prepared =
       completion(R"("prompt": [97, 65, 98], "prompt_logprobs": 1)", &text_);

@@ -7,11 +7,11 @@ namespace json = base::json;
 
 constexpr size_t kShownBytesMax = 64;
 
+}  // namespace
+
 json::value text_or_null(std::string_view text) {
   return text.empty() ? json::value(nullptr) : json::value(text);
 }
-
-}  // namespace
 
 json::object error_body(const ApiError& error) {
   return {{"error", json::object{{"message", error.message},

@@ -36,6 +36,9 @@ template <typename... Args>
 // {"error": {"message": ..., "type": ..., "param": ..., "code": ...}}; what is empty is null.
 base::json::object error_body(const ApiError& error);
 
+// The text, or null where it is empty.
+base::json::value text_or_null(std::string_view text);
+
 // What somebody wrote, for an error line: at most 64 bytes of it, in whole characters.
 std::string shown(std::string_view utf8);
 // The same of a JSON value, as JSON.

@@ -13,7 +13,8 @@ base::Result<BatchInput> BatchInput::open(const std::filesystem::path& path) {
   const base::InputFile file = TRY(base::InputFile::open(path));
   BatchInput input(path, TRY(base::MappedFile::map(file, file.size_bytes())));
   const std::string_view text = input.text();
-  for (size_t begin = 0; begin < text.size();) {
+  // Some editors put a mark of the byte order in front.
+  for (size_t begin = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view line = text.substr(begin, end - begin);
     if (line.find_first_not_of(" \t\r") != std::string_view::npos) {

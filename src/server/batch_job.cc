@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <xxhash.h>
 
 #include "base/random.h"
 #include "engine/update_queue.h"
@@ -37,7 +38,7 @@ class BatchJob {
               .num_failed = output.num_found_failed(),
               .num_found = output.num_found()};
     next_to_begin_ = next_to_write_ = output.num_found();
-    for (int64_t i = 0; i < next_to_begin_; ++i) is_repeated(parse_batch_line(input.line(i)));
+    custom_ids_ = output.custom_ids_found();
   }
 
   base::Result<BatchTally> run();
@@ -62,6 +63,7 @@ class BatchJob {
   void end(int64_t line, std::string text, bool is_answer);
   void refuse(int64_t line, const std::string& custom_id, const ApiError& error);
   ApiResult<PreparedRequest> prepare_line(const BatchRequest& request) const;
+  std::string answer_id(std::string_view custom_id) const;
   bool is_repeated(const std::expected<BatchRequest, BatchError>& request);
   base::Status write_finished();
 
@@ -80,8 +82,15 @@ class BatchJob {
   std::map<int64_t, std::string> finished_;  // lines that wait for an earlier one
   size_t finished_bytes_ = 0;
   std::unordered_set<std::string> custom_ids_;
+  const std::string input_hash_ = input_.hash();
   base::Instant flushed_at_ = clock_.now();
 };
+
+// The same whatever line the request stands in, and another in another job.
+std::string BatchJob::answer_id(std::string_view custom_id) const {
+  const std::string text = fmt::format("{} {} {}", input_hash_, service_.facts.seed, custom_id);
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
 
 std::string line_id(int64_t line) { return fmt::format("batch_req_{}", line + 1); }
 std::string request_id(int64_t line) { return fmt::format("req_{}", line + 1); }
@@ -138,32 +147,24 @@ ApiResult<PreparedRequest> BatchJob::prepare_line(const BatchRequest& request) c
   if (!request.request) return std::unexpected(request.request.error());
   ModelFacts facts = service_.facts;
   facts.seed = base::random_stream(facts.seed, request.custom_id).word(0);
-  return std::visit(
-      [&](const auto& asked) -> ApiResult<PreparedRequest> {
-        const std::string& name = asked.answer.model;
-        if (!name.empty() &&
-            std::ranges::find(service_.model_names, name) == service_.model_names.end()) {
-          return std::unexpected(
-              ApiError{.status = 404,
-                       .message = fmt::format("the model {:?} is not served here; it is {}",
-                                              shown(name), fmt::join(service_.model_names, " or ")),
-                       .param = "model",
-                       .code = "model_not_found"});
-        }
-        if constexpr (std::is_same_v<std::decay_t<decltype(asked)>, ChatRequest>) {
-          return prepare(asked, service_.text, facts, service_.local_time);
-        } else {
-          return prepare(asked, service_.text, facts);
-        }
-      },
-      *request.request);
+  const std::string& name = answer_fields(*request.request).model;
+  if (!name.empty() &&
+      std::ranges::find(service_.model_names, name) == service_.model_names.end()) {
+    return std::unexpected(
+        ApiError{.status = 404,
+                 .message = fmt::format("the model {:?} is not served here; it is {}", shown(name),
+                                        fmt::join(service_.model_names, " or ")),
+                 .param = "model",
+                 .code = "model_not_found"});
+  }
+  return prepare(*request.request, service_.text, facts, service_.local_time);
 }
 
 void BatchJob::submit(int64_t line, std::string custom_id, PreparedRequest prepared) {
   const auto [at, is_new] = pending_.emplace(
       line, Pending{.custom_id = std::move(custom_id),
                     .collector = AnswerCollector(std::move(prepared.form),
-                                                 {.id = std::to_string(line + 1),
+                                                 {.id = answer_id(custom_id),
                                                   .model = service_.model_names.front(),
                                                   .created = service_.created})});
   Pending& pending = at->second;
@@ -201,10 +202,13 @@ void BatchJob::take(engine::UpdateQueue::Entry entry) {
     for (const scheduler::RequestId id : pending.engine_ids) service_.engine.cancel(id);
   }
   if (!pending.collector.done()) return;
-  const ApiResult<base::json::object> body = pending.collector.body();
+  ApiResult<base::json::object> body = pending.collector.body();
   const std::string custom_id = std::move(pending.custom_id);
   pending_.erase(choice.line);
   if (!body) return refuse(choice.line, custom_id, body.error());
+  if (!service_.simulated_acceptance.empty()) {
+    (*body)["simulated_acceptance"] = base::json::value_from(service_.simulated_acceptance);
+  }
   end(choice.line,
       batch_answer_line(line_id(choice.line), custom_id, request_id(choice.line), *body), true);
 }

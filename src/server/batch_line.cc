@@ -33,9 +33,16 @@ ApiResult<ApiRequest> parse_body(Endpoint endpoint, const json::object& body,
     if (!values) return refuse("", "{}", values.error().message);
     request = TRY(parse_chat_request(body, *values->as_dict()->find("body")));
   }
-  const bool streams = std::visit([](const auto& any) { return any.answer.stream; }, *request);
-  if (streams) return refuse("stream", "stream is true; a batch file has no streams");
+  if (answer_fields(*request).stream)
+    return refuse("stream", "stream is true; a batch file has no streams");
   return std::move(*request);
+}
+
+std::optional<std::string> custom_id_of(const json::value& line) {
+  const json::object* fields = line.if_object();
+  const json::value* id = fields == nullptr ? nullptr : fields->if_contains("custom_id");
+  if (id == nullptr || !id->is_string() || id->get_string().empty()) return std::nullopt;
+  return std::string(id->get_string());
 }
 
 std::string output_line(json::object line) { return base::compact_json(line) + "\n"; }
@@ -45,6 +52,11 @@ json::object response(int status, std::string_view request_id, json::object body
 }
 
 }  // namespace
+
+std::optional<std::string> batch_custom_id(std::string_view line) {
+  const auto document = base::parse_json(line, "request");
+  return document ? custom_id_of(*document) : std::nullopt;
+}
 
 std::expected<BatchRequest, BatchError> parse_batch_line(std::string_view line) {
   BatchError error;
@@ -60,12 +72,11 @@ std::expected<BatchRequest, BatchError> parse_batch_line(std::string_view line) 
                 fmt::format("the line is {}; it must be an object", shown(*document)));
   }
   const json::object& fields = document->get_object();
-  const json::value* custom_id = fields.if_contains("custom_id");
-  if (custom_id == nullptr || !custom_id->is_string() || custom_id->get_string().empty()) {
-    return fail("missing_custom_id",
-                fmt::format("custom_id is {}; it must be a string", shown_field(custom_id)));
+  error.custom_id = custom_id_of(*document);
+  if (!error.custom_id) {
+    return fail("missing_custom_id", fmt::format("custom_id is {}; it must be a string, not empty",
+                                                 shown_field(fields.if_contains("custom_id"))));
   }
-  error.custom_id = custom_id->get_string();
   const json::value* method = fields.if_contains("method");
   if (method == nullptr || *method != "POST") {
     return fail("invalid_method",

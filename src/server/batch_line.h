@@ -1,19 +1,24 @@
 #pragma once
 
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "base/json.h"
 #include "server/api_error.h"
-#include "server/chat_schema.h"
-#include "server/completion_schema.h"
+#include "server/prepared_request.h"
 
 // OpenAI's batch files: JSON lines, a request or an answer in each.
+//
+//   const auto line = parse_batch_line(text);
+//   if (!line) return batch_error_line(id, line.error());
+//   if (!line->request) return batch_answer_line(id, line->custom_id, request_id,
+//                                                line->request.error());
+//   const auto prepared = prepare(*line->request, model_text, facts, now);
+//   ...  // as prepared_request.h shows, up to collector.body() or an ApiError
+//   return batch_answer_line(id, line->custom_id, request_id, *body);
 namespace ingot::server {
-
-using ApiRequest = std::variant<ChatRequest, CompletionRequest>;
 
 // {"custom_id": "...", "method": "POST", "url": "/v1/chat/completions", "body": {...}}
 struct BatchRequest {
@@ -27,6 +32,9 @@ struct BatchError {
   std::string code = {};
   std::string message = {};
 };
+
+// What a line of the input, and the line that answers it, are known by; absent where it has none.
+std::optional<std::string> batch_custom_id(std::string_view line);
 
 // `line` is one JSON document. Streams are refused: a file is not one. Whether a custom_id stands
 // in one line alone is the caller's to check.

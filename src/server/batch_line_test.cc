@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "server/api_fixture.h"
+
 namespace ingot::server {
 namespace {
 
@@ -34,6 +36,15 @@ TEST(BatchLine, RequestsOfBothEndpoints) {
       parse_batch_line(line_with("/v1/completions", R"({"prompt": [1, 2]})") + "\r\n");
   ASSERT_TRUE(completion.has_value() && completion->request.has_value());
   EXPECT_EQ(std::get<CompletionRequest>(*completion->request).prompts.size(), 1u);
+
+  const auto prepared = prepare(*completion->request, nullptr, small_model_facts(), {});
+  ASSERT_TRUE(prepared.has_value()) << prepared.error().message;
+  EXPECT_EQ(prepared->form.endpoint, Endpoint::kCompletions);
+  EXPECT_EQ(answer_fields(*chat->request).max_tokens, 3);
+  // No template reads "big".
+  const engine::ModelText model_text = small_model_text();
+  const auto refused = prepare(*chat->request, &model_text, small_model_facts(), {});
+  EXPECT_EQ(refused.error().param, "chat_template_kwargs");
 }
 
 TEST(BatchLine, ABodyThatIsRefusedIsAnAnswer) {

@@ -1,15 +1,18 @@
 #include "server/batch_output.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mapped_file.h"
 #include "base/output_file.h"
+#include "server/batch_line.h"
 
 namespace ingot::server {
 namespace {
@@ -17,22 +20,23 @@ namespace {
 namespace json = base::json;
 
 constexpr uint64_t kJobBytesMax = 1 << 20;
+constexpr std::string_view kSchema = "ingot.batch_job/1";
 
 std::filesystem::path with_suffix(std::filesystem::path path, std::string_view suffix) {
   path += suffix;
   return path;
 }
 
-// What both the line of a request and that of its answer are known by; null where it has none.
-json::value custom_id_of(const json::value& line) {
+// The custom_id of an answer's line; absent: it answers a line that has none.
+std::optional<std::string> custom_id_of(const json::value& line) {
   const json::object* object = line.if_object();
   const json::value* id = object == nullptr ? nullptr : object->if_contains("custom_id");
-  return id != nullptr && id->is_string() ? *id : json::value(nullptr);
+  if (id == nullptr || !id->is_string()) return std::nullopt;
+  return std::string(id->get_string());
 }
 
-json::value custom_id_of(std::string_view line) {
-  const auto parsed = base::parse_json(line, "line");
-  return parsed ? custom_id_of(*parsed) : json::value(nullptr);
+std::string shown(const std::optional<std::string>& custom_id) {
+  return custom_id ? base::compact_json(json::value(*custom_id)) : "a line without custom_id";
 }
 
 bool is_answer(const json::value& line) {
@@ -48,15 +52,15 @@ base::Status compare_settings(const json::object& begun, const json::object& ask
                               const std::filesystem::path& partial) {
   const json::value* before = begun.if_contains("settings");
   if (before == nullptr || !before->is_object()) {
-    return base::error("{} was begun by something else; remove it to begin anew", partial.string());
+    return base::error("{} was begun by something else; move it away", partial.string());
   }
   const json::object& settings = asked.at("settings").as_object();
   for (const auto& [name, value] : settings) {
     const json::value* old_value = before->get_object().if_contains(name);
     if (old_value != nullptr && *old_value == value) continue;
     return base::error(
-        "{} was begun with {} = {}, and now it is {}; go on with what it was, or remove that file "
-        "to begin anew",
+        "{} was begun with {} = {}, and now it is {}; go on with what it was, or move that file "
+        "away to begin anew",
         partial.string(), std::string_view(name),
         old_value == nullptr ? "nothing" : base::compact_json(*old_value),
         base::compact_json(value));
@@ -66,23 +70,29 @@ base::Status compare_settings(const json::object& begun, const json::object& ask
 
 }  // namespace
 
-base::Result<BatchOutput> BatchOutput::open(const std::filesystem::path& path,
-                                            const json::object& job, const BatchInput& input) {
-  std::error_code code;
-  if (std::filesystem::exists(path, code)) {
-    return base::error("{}: exists already; remove it, or give --out another name", path.string());
-  }
+base::Result<BatchOutput> BatchOutput::open(const std::filesystem::path& path) {
   const std::filesystem::path partial = with_suffix(path, ".partial");
+  const auto check_name = [&]() -> base::Status {
+    std::error_code code;
+    if (!std::filesystem::exists(path, code)) return {};
+    return base::error("{}: exists already; remove it, or give --out another name", path.string());
+  };
+  TRY(check_name());
   const int descriptor = ::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor < 0) {
     return base::error("{}: cannot be written: {}", partial.string(), std::strerror(errno));
   }
   BatchOutput output(path, partial, descriptor);
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    return base::error("{}: another process is writing it; wait for it or stop it",
-                       partial.string());
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      return base::error("{}: another process is writing it; wait for it or stop it",
+                         partial.string());
+    }
+    return base::error("{}: cannot be locked: {}; give --out a name on another file system",
+                       partial.string(), std::strerror(errno));
   }
-  TRY(output.begin_or_go_on(job, input));
+  TRY(check_name());  // of a job that has ended just now
+  TRY(output.check_partial());
   return output;
 }
 
@@ -93,30 +103,57 @@ BatchOutput::BatchOutput(BatchOutput&& other) noexcept
       job_(std::move(other.job_)),
       num_found_(other.num_found_),
       num_found_failed_(other.num_found_failed_),
+      custom_ids_found_(std::move(other.custom_ids_found_)),
       size_bytes_(other.size_bytes_) {}
 
 BatchOutput::~BatchOutput() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-base::Status BatchOutput::begin_or_go_on(const json::object& job, const BatchInput& input) {
-  const std::filesystem::path job_path = with_suffix(path_, ".job.json");
-  TRY(read_found(input));
-  if (num_found_ > 0) {
-    const std::string text = TRY(base::read_text_file(job_path, kJobBytesMax));
-    const json::value begun = TRY(base::parse_json(text, job_path.string()));
-    if (!begun.is_object()) {
-      return base::error("{}: is no job's document; remove {} to begin anew", job_path.string(),
-                         partial_.string());
-    }
-    job_ = begun.get_object();
-    return compare_settings(job_, job, partial_);
+  if (descriptor_ < 0) return;
+  // A job that never began leaves nothing behind.
+  struct stat status {};
+  if (job_.empty() && ::fstat(descriptor_, &status) == 0 && status.st_size == 0) {
+    ::unlink(partial_.c_str());
   }
-  job_ = job;
-  return base::write_text_file(job_path, base::pretty_json(job_));
+  ::close(descriptor_);
 }
 
-// Keeps the whole lines at the beginning, and cuts off what a crash may have left after them.
+std::filesystem::path BatchOutput::job_path() const { return with_suffix(path_, ".job.json"); }
+
+// What lies there is overwritten only if a job of ours left it.
+base::Status BatchOutput::check_partial() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) == 0 && status.st_size == 0) return {};
+  const auto text = base::read_text_file(job_path(), kJobBytesMax);
+  const auto job = text ? base::parse_json(*text, job_path().string())
+                        : base::Result<json::value>(std::unexpected(text.error()));
+  const json::object* object = job ? job->if_object() : nullptr;
+  const json::value* schema = object == nullptr ? nullptr : object->if_contains("schema");
+  const json::value* settings = object == nullptr ? nullptr : object->if_contains("settings");
+  if (schema != nullptr && *schema == kSchema && settings != nullptr && settings->is_object()) {
+    return {};
+  }
+  return base::error("{}: not begun by this command, as {} beside it does not say so; move it away",
+                     partial_.string(), job_path().filename().string());
+}
+
+base::Status BatchOutput::begin(const json::object& job, const BatchInput& input) {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) == 0 && status.st_size == 0) {
+    TRY(base::write_text_file(job_path(), base::pretty_json(job)));
+    job_ = job;
+    return {};
+  }
+  const std::string text = TRY(base::read_text_file(job_path(), kJobBytesMax));
+  const json::value begun = TRY(base::parse_json(text, job_path().string()));
+  TRY(compare_settings(begun.as_object(), job, partial_));
+  TRY(read_found(input));
+  job_ = begun.as_object();
+  // What a crash left after the last whole line.
+  if (::ftruncate(descriptor_, static_cast<off_t>(size_bytes_)) != 0) {
+    return base::error("{}: cannot be written: {}", partial_.string(), std::strerror(errno));
+  }
+  return {};
+}
+
 base::Status BatchOutput::read_found(const BatchInput& input) {
   const base::InputFile file = TRY(base::InputFile::open(partial_));
   const base::MappedFile mapped = TRY(base::MappedFile::map(file, file.size_bytes()));
@@ -127,20 +164,17 @@ base::Status BatchOutput::read_found(const BatchInput& input) {
     if (end == std::string_view::npos) break;
     const auto line = base::parse_json(text.substr(size_bytes_, end - size_bytes_), "line");
     if (!line) break;
-    const json::value got = custom_id_of(*line);
-    const json::value want = custom_id_of(input.line(num_found_));
+    const std::optional<std::string> got = custom_id_of(*line);
+    std::optional<std::string> want = batch_custom_id(input.line(num_found_));
     if (got != want) {
-      return base::error(
-          "{}: line {} answers {}, and that of {} is {}; remove the file to begin anew",
-          partial_.string(), num_found_ + 1, base::compact_json(got), input.path().string(),
-          base::compact_json(want));
+      return base::error("{}: line {} answers {}, and that of {} is {}; move the file away",
+                         partial_.string(), num_found_ + 1, shown(got), input.path().string(),
+                         shown(want));
     }
+    if (want) custom_ids_found_.insert(*std::move(want));
     if (!is_answer(*line)) ++num_found_failed_;
     ++num_found_;
     size_bytes_ = end + 1;
-  }
-  if (::ftruncate(descriptor_, static_cast<off_t>(size_bytes_)) != 0) {
-    return base::error("{}: cannot be written: {}", partial_.string(), std::strerror(errno));
   }
   return {};
 }
@@ -171,10 +205,20 @@ base::Status BatchOutput::flush() {
 
 base::Status BatchOutput::finish() {
   TRY(flush());
-  std::error_code code;
-  std::filesystem::rename(partial_, path_, code);
-  if (code) return base::error("{}: cannot be renamed: {}", partial_.string(), code.message());
-  return {};
+  // Not over what came to stand there meanwhile.
+  if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
+    return base::error("{}: cannot be renamed to {}: {}; all answers are in it", partial_.string(),
+                       path_.filename().string(), std::strerror(errno));
+  }
+  const std::filesystem::path directory =
+      path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
+  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool is_durable = descriptor >= 0 && ::fsync(descriptor) == 0;
+  const int reason = errno;
+  if (descriptor >= 0) ::close(descriptor);
+  if (is_durable) return {};
+  return base::error("{}: its name may be lost at a loss of power: {}", path_.string(),
+                     std::strerror(reason));
 }
 
 }  // namespace ingot::server

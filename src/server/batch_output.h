@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "base/json.h"
 #include "base/result.h"
@@ -22,12 +23,16 @@ namespace ingot::server {
 // the same input and settings. One process at a time works on it. One thread uses it.
 class BatchOutput {
  public:
-  // `job` is what OUT.job.json is to say: a result document with an object "settings", which has to
-  // be the same when a job goes on, and whatever else, which stays as it was at the beginning.
-  // Errors: OUT exists; the begun job has other settings or answers other lines; another process is
-  // at work; files that cannot be read or written.
-  static base::Result<BatchOutput> open(const std::filesystem::path& path,
-                                        const base::json::object& job, const BatchInput& input);
+  // Errors: OUT exists; OUT.partial is not a batch job's; another process is at work; the directory
+  // cannot be written.
+  static base::Result<BatchOutput> open(const std::filesystem::path& path);
+
+  // Begins the job, or goes on with what an earlier run left of it. `job` is what OUT.job.json is
+  // to say: a result document of the name "batch_job" with an object "settings", which has to be
+  // the same when a job goes on, and whatever else, which stays as it was at the beginning.
+  // Errors, after which everything is as it was: the begun job has other settings or answers other
+  // lines; files that cannot be read or written.
+  base::Status begin(const base::json::object& job, const BatchInput& input);
 
   BatchOutput(BatchOutput&& other) noexcept;
   BatchOutput& operator=(BatchOutput&&) = delete;
@@ -38,6 +43,8 @@ class BatchOutput {
   // Lines that an earlier run wrote, and how many of them are no answers.
   int64_t num_found() const { return num_found_; }
   int64_t num_found_failed() const { return num_found_failed_; }
+  // The custom_ids of these lines.
+  const std::unordered_set<std::string>& custom_ids_found() const { return custom_ids_found_; }
 
   // `line` ends with a line feed. Errors: a full disk and the like, after which the file ends with
   // the last line that fitted.
@@ -52,8 +59,9 @@ class BatchOutput {
  private:
   BatchOutput(std::filesystem::path path, std::filesystem::path partial, int descriptor)
       : path_(std::move(path)), partial_(std::move(partial)), descriptor_(descriptor) {}
-  base::Status begin_or_go_on(const base::json::object& job, const BatchInput& input);
+  base::Status check_partial() const;
   base::Status read_found(const BatchInput& input);
+  std::filesystem::path job_path() const;
 
   std::filesystem::path path_;
   std::filesystem::path partial_;
@@ -61,7 +69,8 @@ class BatchOutput {
   base::json::object job_;
   int64_t num_found_ = 0;
   int64_t num_found_failed_ = 0;
-  uint64_t size_bytes_ = 0;
+  std::unordered_set<std::string> custom_ids_found_;
+  uint64_t size_bytes_ = 0;  // of whole lines
 };
 
 }  // namespace ingot::server

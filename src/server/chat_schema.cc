@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include <fmt/ranges.h>
+
 #include "base/check.h"
 #include "text/tool_call_arguments.h"
 
@@ -128,9 +130,20 @@ void read_tools(FieldReader& reader, const text::TemplateDict& values, ChatReque
   request.inputs.tools = *values.find("tools");
 }
 
+// A template takes what it does not know for its own default.
+void read_effort(FieldReader& reader, std::string& effort) {
+  constexpr std::array<std::string_view, 7> kEfforts = {"none", "minimal", "low", "medium",
+                                                        "high", "xhigh",   "max"};
+  reader.string("reasoning_effort", effort);
+  if (effort.empty() || std::ranges::find(kEfforts, effort) != kEfforts.end()) return;
+  reader.fail("reasoning_effort",
+              fmt::format("reasoning_effort is {}; it must be one of {}",
+                          shown(json::value(effort)), fmt::join(kEfforts, ", ")));
+}
+
 void read_template_options(FieldReader& reader, const text::TemplateDict& values,
                            ChatRequest& request) {
-  reader.string("reasoning_effort", request.reasoning_effort);
+  read_effort(reader, request.reasoning_effort);
   reader.boolean("add_generation_prompt", request.inputs.add_generation_prompt);
   reader.only("continue_final_message", "[false]");
   if (const json::value* documents = reader.find("documents")) {

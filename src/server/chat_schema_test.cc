@@ -155,6 +155,9 @@ TEST(ChatSchema, WrongTypesAndRangesAreNamed) {
       {R"("stop_token_ids": [1, -1])",
        "stop_token_ids: stop_token_ids[1] is -1; it must be a token id"},
       {R"("seed": 0.5)", "seed: seed is 0.5; it must be a whole number of 64 bits"},
+      {R"("reasoning_effort": "hihg")",
+       "reasoning_effort: reasoning_effort is \"hihg\"; it must be one of none, minimal, low, "
+       "medium, high, xhigh, max"},
       {R"("tool_choice": "required")",
        "tool_choice: tool_choice is \"required\"; only \"auto\" and \"none\" are supported here"},
       {R"("chat_template_kwargs": {"messages": []})",

@@ -236,4 +236,16 @@ ApiResult<PreparedRequest> prepare(const CompletionRequest& request,
   return prepared;
 }
 
+const AnswerFields& answer_fields(const ApiRequest& request) {
+  return std::visit([](const auto& any) -> const AnswerFields& { return any.answer; }, request);
+}
+
+ApiResult<PreparedRequest> prepare(const ApiRequest& request, const engine::ModelText* model_text,
+                                   const ModelFacts& facts, const std::tm& now) {
+  if (const auto* chat = std::get_if<ChatRequest>(&request)) {
+    return prepare(*chat, model_text, facts, now);
+  }
+  return prepare(std::get<CompletionRequest>(request), model_text, facts);
+}
+
 }  // namespace ingot::server

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "engine/engine_request.h"
@@ -17,8 +18,8 @@
 
 // From an OpenAI request to an answer in OpenAI's form, without a socket, a file or a clock:
 //
-//   const auto request = parse_chat_request(body);          // or parse_completion_request;
-//   ...                                                     // a line of a batch: parse_batch_line
+//   const auto request = parse_chat_request(body);          // or parse_completion_request; a line
+//                                                           // of a batch: parse_batch_line
 //   if (!serves(request->answer.model)) ...                 // the caller's to check
 //   auto prepared = prepare(*request, model_text, facts, base::local_calendar());
 //   AnswerCollector collector(prepared->form, {.id = "17", .model = name, .created = unix_time});
@@ -85,5 +86,11 @@ ApiResult<PreparedRequest> prepare(const ChatRequest& request, const engine::Mod
                                    const ModelFacts& facts, const std::tm& now);
 ApiResult<PreparedRequest> prepare(const CompletionRequest& request,
                                    const engine::ModelText* model_text, const ModelFacts& facts);
+
+// A request of either endpoint.
+using ApiRequest = std::variant<ChatRequest, CompletionRequest>;
+const AnswerFields& answer_fields(const ApiRequest& request);
+ApiResult<PreparedRequest> prepare(const ApiRequest& request, const engine::ModelText* model_text,
+                                   const ModelFacts& facts, const std::tm& now);
 
 }  // namespace ingot::server

@@ -14,6 +14,7 @@
 #include <boost/json/basic_parser_impl.hpp>
 
 #include "base/check.h"
+#include "base/grouped.h"
 
 namespace ingot::tensor {
 namespace {
@@ -25,17 +26,6 @@ static_assert(std::endian::native == std::endian::little, "files are read as the
 
 constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kHeaderBytesMax = 100'000'000;  // the limit of the reference implementation
-
-// "1,234,567".
-std::string grouped(uint64_t number) {
-  const std::string digits = fmt::to_string(number);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
 
 // Fills TensorInfos from the header's events, offsets still relative to the data. Returning false
 // from an event stops the parser; refusal() then says why.
@@ -230,7 +220,7 @@ class HeaderHandler {
         needed != current.size_bytes) {
       return refuse(code, "{} of shape {} does not take the {} bytes that data_offsets give it",
                     tensor::name(current.dtype), current.shape.to_string(),
-                    grouped(current.size_bytes));
+                    base::grouped(current.size_bytes));
     }
     return true;
   }
@@ -313,13 +303,13 @@ base::Status check_layout(std::span<const TensorInfo> tensors, uint64_t data_byt
     return base::error(
         "{}: header says {} bytes of data and the file has {}; the file is truncated, download it "
         "again",
-        source, grouped(end), grouped(data_bytes));
+        source, base::grouped(end), base::grouped(data_bytes));
   }
   if (end < data_bytes) {
     return base::error(
         "{}: header says {} bytes of data and the file has {}; the rest belongs to no tensor, "
         "download the file again",
-        source, grouped(end), grouped(data_bytes));
+        source, base::grouped(end), base::grouped(data_bytes));
   }
   return {};
 }
@@ -342,7 +332,7 @@ base::Result<uint64_t> safetensors_head_bytes(std::span<const std::byte> first_e
     return base::error(
         "{}: a header of {} bytes, where 2 to {} are possible; this is not a safetensors file, or "
         "it is damaged: download it again",
-        source, grouped(length), grouped(kHeaderBytesMax));
+        source, base::grouped(length), base::grouped(kHeaderBytesMax));
   }
   return std::min(kLengthBytes + length, file_size_bytes);
 }
@@ -356,7 +346,7 @@ base::Result<std::vector<TensorInfo>> parse_safetensors_header(std::span<const s
   if (length > file_size_bytes - kLengthBytes) {
     return base::error(
         "{}: a header of {} bytes in a file of {}; the file is truncated, download it again",
-        source, grouped(length), grouped(file_size_bytes));
+        source, base::grouped(length), base::grouped(file_size_bytes));
   }
   const std::string_view text(reinterpret_cast<const char*>(head.data()) + kLengthBytes, length);
   std::vector<TensorInfo> tensors = TRY(parse_header_json(text, source));

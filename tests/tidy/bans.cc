@@ -44,7 +44,7 @@ const std::vector<Ban> kBans = {
     {"strtol", "std::from_chars", {}, Tests::kBannedToo},
     {"strtod", "std::from_chars", {}, Tests::kBannedToo},
     // Threads are owned in one place.
-    {"std::thread", "base::ThreadTeam", {"src/base/"}, Tests::kFree},
+    {"std::thread", "base::ThreadTeam", {"src/base/", "src/engine/engine."}, Tests::kFree},
     {"std::jthread", "base::ThreadTeam", {"src/base/"}, Tests::kFree},
     {"std::async", "base::ThreadTeam", {}, Tests::kFree},
     {"thread_local", "an argument", {}, Tests::kBannedToo},
