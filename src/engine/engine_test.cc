@@ -293,9 +293,9 @@ TEST_F(EngineTest, ACancelledRequestEndsAndTheOthersGoOn) {
 }
 
 TEST_F(EngineTest, ASinkMayCancel) {
-  const auto one = engine();
   const UpdateQueue queue;
   const UpdateSink inner = queue.sink(0);
+  const auto one = engine();  // ends before what its sinks refer to
   std::atomic<RequestId> id = 0;
   const UpdateSink sink = [&](EngineUpdate&& update) {
     if (!update.tokens.empty()) one->cancel(1);
