@@ -48,6 +48,18 @@ TEST(Progress, LineSaysShareRateAndTimeLeft) {
       "load [########################] 100%  14 tensors/s  0s left");
 }
 
+TEST(Progress, WhatWasDoneBeforeSaysNothingOfTheRate) {
+  using Unit = Progress::Unit;
+  EXPECT_EQ(Progress::line("answering",
+                           {.done = 60, .total = 100, .already_done = 50, .elapsed = seconds(5)},
+                           Unit::kRequests, "40 tokens/s"),
+            "answering [##############..........]  60%  2.0 requests/s, 40 tokens/s  20s left");
+  EXPECT_TRUE(Progress::line("answering",
+                             {.done = 50, .total = 100, .already_done = 50, .elapsed = seconds(5)},
+                             Unit::kRequests)
+                  .ends_with("? left"));
+}
+
 TEST(Progress, LineBearsTheEdges) {
   using Unit = Progress::Unit;
   EXPECT_EQ(Progress::line("x", {.done = 0, .total = 10, .elapsed = seconds(3)}, Unit::kTensors),

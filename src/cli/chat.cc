@@ -10,6 +10,7 @@
 #include "cli/line_reader.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
+#include "server/chat_prompt.h"
 #include "text/utf8.h"
 
 namespace ingot::cli {
@@ -115,9 +116,8 @@ base::Status check_options(const engine::ModelText& model_text, const ChatOption
         options.model.model.string());
   }
   if (text::find_invalid_utf8(options.system)) return base::error("--system: not UTF-8");
-  const auto& variables = model_text.chat_template->variables();
   const auto reads = [&](std::string_view name) {
-    return std::ranges::find(variables, name) != variables.end();
+    return server::reads(*model_text.chat_template, name);
   };
   if (options.thinking != "auto" && !reads("enable_thinking") && !reads("thinking")) {
     return base::error("--thinking {}: this model's chat template has no switch for it",

@@ -12,6 +12,7 @@
 #include "cli/generation_report.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
+#include "server/chat_prompt.h"
 #include "text/answer_reader.h"
 #include "text/utf8.h"
 
@@ -97,20 +98,13 @@ base::Result<Conversation::Prompt> Conversation::prompt(ChatRequest request) con
   if (!options_.reasoning_effort.empty()) {
     inputs.extra.emplace_back("reasoning_effort", TemplateValue::data(options_.reasoning_effort));
   }
-  const text::PromptText rendered =
-      TRY(text_.chat_template->render(inputs, base::local_calendar()));
-  return Prompt {
-    .ids = TRY(text_.tokenizer.encode(rendered))
-    , .ends_in_reasoning = text::ends_in_reasoning(rendered), .tools = std::move(request.tools)
-  };
+  server::ChatPrompt rendered = TRY(server::render_chat(text_, inputs, base::local_calendar()));
+  return Prompt{.ids = std::move(rendered.ids),
+                .ends_in_reasoning = rendered.ends_in_reasoning,
+                .tools = std::move(request.tools)};
 }
 
 base::Result<Conversation::Answer> Conversation::answer_prompt(Prompt next) {
-  if (next.ids.empty()) {
-    return base::error(
-        "the model's chat template makes nothing of this conversation; it is not the "
-        "published one");
-  }
   if (static_cast<int64_t>(next.ids.size()) >= num_tokens_max()) {
     return base::error(
         "the conversation has {} tokens, which leaves no room for an answer among the {} of the "

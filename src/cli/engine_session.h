@@ -15,13 +15,6 @@
 
 namespace ingot::cli {
 
-// What --speculative-tokens says, before it is known whether the model has an MTP layer.
-struct DraftChoice {
-  scheduler::SpeculationMode mode = scheduler::SpeculationMode::kOff;
-  int32_t max_draft_tokens = 0;
-};
-base::Result<DraftChoice> draft_choice(const EngineChoices& choices);
-
 // A loaded model and an engine that serves it.
 struct EngineSession {
   std::unique_ptr<ModelSession> model;

@@ -137,8 +137,7 @@ base::Result<int64_t> context_tokens(const Prompt& prompt, const GenerateOptions
   if (options.engine.kv_tokens > 0 && options.engine.kv_tokens < wanted) {
     return base::error(
         "--kv-tokens {}: the prompt has {} tokens and --max-tokens is {}, which takes {}; give "
-        "more "
-        "or ask for fewer",
+        "more or ask for fewer",
         options.engine.kv_tokens, num_prompt_tokens, options.max_tokens, wanted);
   }
   return wanted;

@@ -239,8 +239,10 @@ void Engine::step() {
   working_stats_.step_times.forward += times.forward;
   working_stats_.step_times.drawing += times.drawing;
   scheduler_->commit(result, executed);
-  working_stats_.scheduling += clock_.now() - executed;
+  const base::Instant committed = clock_.now();
+  working_stats_.scheduling += committed - executed;
   observe_batch(batch, result);
+  working_stats_.delivering += clock_.now() - committed;
   deliver();
   publish();
 }

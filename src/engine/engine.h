@@ -47,14 +47,15 @@ struct EngineOptions {
 // What an engine of these options makes its scheduler with.
 scheduler::SchedulerConfig scheduler_config(const EngineOptions& options, bool has_mtp);
 
-// What was done so far. The times are of the engine's thread and add up to all that it worked.
+// What was done so far. The times are of the engine's thread, and all of its work but for the
+// publishing of these statistics.
 struct EngineStats {
   scheduler::SchedulerStats scheduler = {};
   int64_t num_refused = 0;      // requests, by submit
   base::Duration scheduling{};  // mailbox, schedule and commit
   base::Duration executing{};   // the executor; the model's tells its parts:
   StepTimes step_times = {};
-  base::Duration delivering{};  // updates, their sinks included
+  base::Duration delivering{};  // updates, stop strings and sinks included
 };
 
 // Serves many requests at once with one model: the scheduler decides, the model's executor computes

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/sampler.h"
 #include "engine/test_model.h"
+#include "model/kv_cache.h"
+#include "model/workspace.h"
 
 namespace ingot::engine {
 namespace {
@@ -57,10 +60,28 @@ TEST(MemoryPlan, TooLittleIsAnErrorWithBothFigures) {
 }
 
 // What was planned is what is taken.
-TEST(MemoryPlan, ARunnerOfThisCapacityTakesAsMuch) {
+TEST(MemoryPlan, CountsWhatARunnerOfThisCapacityTakes) {
   TestModel model(1, model::MtpChoice::kLoad);
   const MemoryPlan planned = plan(model, {.max_running = 3, .max_draft_tokens = 2});
   EXPECT_EQ(planned.capacity.num_pages, 9);
+  const auto& config = model.loaded->config();
+  const model::Workspace workspace =
+      model::Workspace::create(config, {.rows = planned.capacity.step_tokens,
+                                        .logit_rows = planned.capacity.logit_rows,
+                                        .context = planned.capacity.context,
+                                        .team_size = 1,
+                                        .mtp = true})
+          .value();
+  const auto hidden_rows =
+      static_cast<uint64_t>(planned.capacity.num_slots + planned.capacity.step_tokens);
+  EXPECT_EQ(planned.workspace_bytes,
+            workspace.arena.used_bytes() +
+                hidden_rows * static_cast<uint64_t>(config.hidden_size) * sizeof(float) +
+                DrawScratch::size_bytes(config.vocab_size));
+  const int64_t token_bytes =
+      model::cache_bytes_per_token(config, model.loaded->cache_type(), model::CacheLayers::kWithMtp)
+          .total();
+  EXPECT_EQ(planned.cache_bytes, static_cast<uint64_t>(9 * scheduler::kPageTokens * token_bytes));
   EXPECT_NE(model.runner(planned.capacity), nullptr);
 }
 

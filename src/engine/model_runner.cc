@@ -74,17 +74,15 @@ base::Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::filesyst
   RunnerOptions options = asked;
   if (options.mtp == model::MtpChoice::kLoad && !plan.has_mtp) {
     TRY(plan.check());
-    if (options.mtp_need == RunnerOptions::MtpNeed::kIfPresent) {
-      options.mtp = model::MtpChoice::kLeaveOut;
-      loaded->notes_.emplace_back(
-          "this checkpoint has no MTP layer, so nothing is drafted: speculation is off");
+    if (options.mtp_need == RunnerOptions::MtpNeed::kRequired) {
+      return base::error(
+          "{}: drafts need the model's MTP layer, and this checkpoint has none; leave "
+          "drafting off or get the complete checkpoint",
+          directory.string());
     }
-  }
-  if (options.mtp == model::MtpChoice::kLoad && !plan.has_mtp) {
-    return base::error(
-        "{}: drafts need the model's MTP layer, and this checkpoint has none; leave "
-        "drafting off or get the complete checkpoint",
-        directory.string());
+    options.mtp = model::MtpChoice::kLeaveOut;
+    loaded->notes_.emplace_back(
+        "this checkpoint has no MTP layer, so nothing is drafted: speculation is off");
   }
   const model::TransformerOptions choices = TRY(choose_kernels(loaded->config_, plan, options));
   loaded->weights_ = std::make_unique<model::Weights>(

@@ -1,6 +1,5 @@
 #include "engine/update_queue.h"
 
-#include <chrono>
 #include <utility>
 
 namespace ingot::engine {
@@ -22,12 +21,6 @@ std::optional<UpdateQueue::Entry> UpdateQueue::wait_for(base::Duration time_limi
   Entry entry = std::move(state_->entries.front());
   state_->entries.pop_front();
   return entry;
-}
-
-UpdateQueue::Entry UpdateQueue::wait() const {
-  while (true) {
-    if (auto entry = wait_for(std::chrono::hours(1))) return std::move(*entry);
-  }
 }
 
 }  // namespace ingot::engine

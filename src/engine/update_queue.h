@@ -13,6 +13,7 @@
 namespace ingot::engine {
 
 // Brings the news of some requests from the engine's thread to one that waits for them, in order.
+// Any thread may call it.
 class UpdateQueue {
  public:
   struct Entry {
@@ -27,7 +28,6 @@ class UpdateQueue {
 
   // The next one, or nothing when there was none for so long.
   std::optional<Entry> wait_for(base::Duration time_limit) const;
-  Entry wait() const;
 
  private:
   struct State {

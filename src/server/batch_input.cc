@@ -28,6 +28,7 @@ base::Result<BatchInput> BatchInput::open(const std::filesystem::path& path) {
     return base::error("{}: there is no request in it; expected a line of JSON for each",
                        path.string());
   }
+  input.hash_ = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
   return input;
 }
 
@@ -40,11 +41,6 @@ std::string_view BatchInput::line(int64_t index) const {
   CHECK(0 <= index && index < num_lines());
   const Line& line = lines_[static_cast<size_t>(index)];
   return text().substr(line.offset, line.size);
-}
-
-std::string BatchInput::hash() const {
-  const auto bytes = mapped_.bytes();
-  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
 }
 
 }  // namespace ingot::server

@@ -26,7 +26,7 @@ class BatchInput {
   const std::filesystem::path& path() const { return path_; }
   uint64_t size_bytes() const { return mapped_.bytes().size(); }
   // XXH3-64 of all bytes, in 16 hex digits.
-  std::string hash() const;
+  const std::string& hash() const { return hash_; }
 
  private:
   struct Line {
@@ -42,6 +42,7 @@ class BatchInput {
   std::filesystem::path path_;
   base::MappedFile mapped_;
   std::vector<Line> lines_;
+  std::string hash_;
 };
 
 }  // namespace ingot::server

@@ -64,7 +64,7 @@ class BatchJob {
   void refuse(int64_t line, const std::string& custom_id, const ApiError& error);
   ApiResult<PreparedRequest> prepare_line(const BatchRequest& request) const;
   std::string answer_id(std::string_view custom_id) const;
-  bool is_repeated(const std::expected<BatchRequest, BatchError>& request);
+  bool is_repeated(const std::optional<std::string>& custom_id);
   base::Status write_finished();
 
   const BatchService& service_;
@@ -82,13 +82,12 @@ class BatchJob {
   std::map<int64_t, std::string> finished_;  // lines that wait for an earlier one
   size_t finished_bytes_ = 0;
   std::unordered_set<std::string> custom_ids_;
-  const std::string input_hash_ = input_.hash();
   base::Instant flushed_at_ = clock_.now();
 };
 
 // The same whatever line the request stands in, and another in another job.
 std::string BatchJob::answer_id(std::string_view custom_id) const {
-  const std::string text = fmt::format("{} {} {}", input_hash_, service_.facts.seed, custom_id);
+  const std::string text = fmt::format("{} {} {}", input_.hash(), service_.facts.seed, custom_id);
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
@@ -125,13 +124,14 @@ bool BatchJob::has_room() const {
          next_to_begin_ - next_to_write_ < kLinesAhead && finished_bytes_ < kBytesAhead;
 }
 
-bool BatchJob::is_repeated(const std::expected<BatchRequest, BatchError>& request) {
-  return request && !custom_ids_.insert(request->custom_id).second;
+bool BatchJob::is_repeated(const std::optional<std::string>& custom_id) {
+  return custom_id && !custom_ids_.insert(*custom_id).second;
 }
 
 void BatchJob::begin(int64_t line) {
   auto request = parse_batch_line(input_.line(line));
-  if (is_repeated(request)) {
+  // A line that is no request has its id all the same; a job that goes on knows no more of it.
+  if (is_repeated(request ? request->custom_id : request.error().custom_id) && request) {
     request = std::unexpected(
         BatchError{.custom_id = request->custom_id,
                    .code = "duplicate_custom_id",
@@ -165,12 +165,13 @@ ApiResult<PreparedRequest> BatchJob::prepare_line(const BatchRequest& request) c
 }
 
 void BatchJob::submit(int64_t line, std::string custom_id, PreparedRequest prepared) {
-  const auto [at, is_new] = pending_.emplace(
-      line, Pending{.custom_id = std::move(custom_id),
-                    .collector = AnswerCollector(std::move(prepared.form),
-                                                 {.id = answer_id(custom_id),
-                                                  .model = service_.model_names.front(),
-                                                  .created = service_.created})});
+  AnswerCollector collector(std::move(prepared.form), {.id = answer_id(custom_id),
+                                                       .model = service_.model_names.front(),
+                                                       .created = service_.created});
+  const auto at = pending_
+                      .emplace(line, Pending{.custom_id = std::move(custom_id),
+                                             .collector = std::move(collector)})
+                      .first;
   Pending& pending = at->second;
   for (size_t i = 0; i < prepared.choices.size(); ++i) {
     const uint64_t tag = ++last_tag_;

@@ -47,6 +47,18 @@ bool is_answer(const json::value& line) {
   return status != nullptr && *status == json::value(200);
 }
 
+// Not over what came to stand there meanwhile. Some file systems cannot promise that; there it is
+// looked at beforehand. False: errno says why.
+bool rename_without_replacing(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  if (::access(to.c_str(), F_OK) == 0) {
+    errno = EEXIST;
+    return false;
+  }
+  return ::rename(from.c_str(), to.c_str()) == 0;
+}
+
 // The first setting in which two jobs differ.
 base::Status compare_settings(const json::object& begun, const json::object& asked,
                               const std::filesystem::path& partial) {
@@ -92,7 +104,7 @@ base::Result<BatchOutput> BatchOutput::open(const std::filesystem::path& path) {
                        partial.string(), std::strerror(errno));
   }
   TRY(check_name());  // of a job that has ended just now
-  TRY(output.check_partial());
+  TRY(output.check_names());
   return output;
 }
 
@@ -119,9 +131,11 @@ BatchOutput::~BatchOutput() {
 std::filesystem::path BatchOutput::job_path() const { return with_suffix(path_, ".job.json"); }
 
 // What lies there is overwritten only if a job of ours left it.
-base::Status BatchOutput::check_partial() const {
+base::Status BatchOutput::check_names() const {
   struct stat status {};
-  if (::fstat(descriptor_, &status) == 0 && status.st_size == 0) return {};
+  const bool is_begun = ::fstat(descriptor_, &status) == 0 && status.st_size > 0;
+  std::error_code code;
+  if (!is_begun && !std::filesystem::exists(job_path(), code)) return {};
   const auto text = base::read_text_file(job_path(), kJobBytesMax);
   const auto job = text ? base::parse_json(*text, job_path().string())
                         : base::Result<json::value>(std::unexpected(text.error()));
@@ -132,6 +146,10 @@ base::Status BatchOutput::check_partial() const {
       std::string_view(schema->get_string()) == kSchema && settings != nullptr &&
       settings->is_object()) {
     return {};
+  }
+  if (!is_begun) {
+    return base::error("{}: is no job's document and would be overwritten; move it away",
+                       job_path().string());
   }
   return base::error("{}: not begun by this command, as {} beside it does not say so; move it away",
                      partial_.string(), job_path().filename().string());
@@ -207,8 +225,7 @@ base::Status BatchOutput::flush() {
 
 base::Status BatchOutput::finish() {
   TRY(flush());
-  // Not over what came to stand there meanwhile.
-  if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
+  if (!rename_without_replacing(partial_, path_)) {
     return base::error("{}: cannot be renamed to {}: {}; all answers are in it", partial_.string(),
                        path_.filename().string(), std::strerror(errno));
   }

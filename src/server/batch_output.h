@@ -23,8 +23,8 @@ namespace ingot::server {
 // the same input and settings. One process at a time works on it. One thread uses it.
 class BatchOutput {
  public:
-  // Errors: OUT exists; OUT.partial is not a batch job's; another process is at work; the directory
-  // cannot be written.
+  // Errors: OUT exists; OUT.partial or OUT.job.json is not a batch job's; another process is at
+  // work; the directory cannot be written.
   static base::Result<BatchOutput> open(const std::filesystem::path& path);
 
   // Begins the job, or goes on with what an earlier run left of it. `job` is what OUT.job.json is
@@ -51,7 +51,8 @@ class BatchOutput {
   base::Status append(std::string_view line);
   // Makes what was appended durable, so that it survives a loss of power.
   base::Status flush();
-  // Durable, and under its own name.
+  // Makes it durable, and gives it its own name. Errors: also that something of this name came to
+  // be meanwhile; then all lines are in OUT.partial.
   base::Status finish();
 
   const std::filesystem::path& partial_path() const { return partial_; }
@@ -59,7 +60,7 @@ class BatchOutput {
  private:
   BatchOutput(std::filesystem::path path, std::filesystem::path partial, int descriptor)
       : path_(std::move(path)), partial_(std::move(partial)), descriptor_(descriptor) {}
-  base::Status check_partial() const;
+  base::Status check_names() const;
   base::Status read_found(const BatchInput& input);
   std::filesystem::path job_path() const;
 

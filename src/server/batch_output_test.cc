@@ -132,6 +132,14 @@ TEST_F(BatchOutputTest, AStrangersFileIsLeftAlone) {
   EXPECT_EQ(read(partial()), "precious");
 }
 
+TEST_F(BatchOutputTest, NeitherIsAFileWithTheNameOfItsDocument) {
+  write(out_.string() + ".job.json", "precious");
+  const auto refused = open();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_TRUE(refused.error().message.contains("would be overwritten")) << refused.error().message;
+  EXPECT_EQ(read(out_.string() + ".job.json"), "precious");
+}
+
 TEST_F(BatchOutputTest, WhatNeverBeganLeavesNothing) {
   ASSERT_TRUE(BatchOutput::open(out_));
   EXPECT_FALSE(std::filesystem::exists(partial()));

@@ -9,15 +9,15 @@ namespace ingot::server {
 base::Result<ChatPrompt> render_chat(const engine::ModelText& model_text,
                                      const text::ChatInputs& inputs, const std::tm& now) {
   if (!model_text.chat_template) {
-    return base::error(
-        "the model has no chat template, so it is not known how to talk to it; use "
-        "/v1/completions");
+    return base::error("the model has no chat template, so it is not known how to talk to it");
   }
   const text::PromptText rendered = TRY(model_text.chat_template->render(inputs, now));
   ChatPrompt prompt;
   prompt.ids = TRY(model_text.tokenizer.encode(rendered));
   if (prompt.ids.empty()) {
-    return base::error("the model's chat template makes nothing of this conversation");
+    return base::error(
+        "the model's chat template makes nothing of this conversation; it is not the published "
+        "one");
   }
   prompt.ends_in_reasoning = text::ends_in_reasoning(rendered);
   return prompt;

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -192,6 +193,36 @@ TEST_F(RequestFile, AnAnswerIsWhatGenerateSaysToTheSamePrompt) {
   expect_same(answers[0]);
   words.insert(words.end(), {"--temperature", "0.8", "--top-p", "0.9", "--seed", "12"});
   expect_same(answers[1]);
+}
+
+TEST_F(RequestFile, EveryAnswerHasAnIdOfItsOwnThatItsPlaceDoesNotDecide) {
+  write_file(path("in.jsonl"), some_requests(5));
+  const auto ids_of = [&](const std::string& out, const std::vector<std::string>& more) {
+    EXPECT_EQ(run_ingot(command(out, more)).status, 0);
+    std::set<std::string> ids;
+    for (const json::object& answer : lines_of(path(out))) {
+      ids.emplace(answer.at("response").at("body").at("id").as_string());
+    }
+    return ids;
+  };
+  const std::set<std::string> ids = ids_of("a.jsonl", {});
+  EXPECT_EQ(ids.size(), 5u);
+  EXPECT_EQ(ids_of("b.jsonl", {"--max-running", "1"}), ids);
+  EXPECT_NE(ids_of("c.jsonl", {"--seed", "2"}), ids);
+}
+
+// A line that is no request has its custom_id all the same, whether or not the job was interrupted
+// after it.
+TEST_F(RequestFile, AnIdThatABadLineHadIsNotFreeAgain) {
+  const std::string chats = "/v1/chat/completions";
+  write_file(path("in.jsonl"), line("a", "/v1/embeddings", {}) + line("a", chats, chat("Hello!")));
+  EXPECT_EQ(run_ingot(command("whole.jsonl")).status, 1);
+  const std::string whole = contents(path("whole.jsonl"));
+  EXPECT_EQ(lines_of(path("whole.jsonl"))[1].at("error").at("code"), "duplicate_custom_id");
+  fs::rename(path("whole.jsonl.job.json"), path("again.jsonl.job.json"));
+  write_file(path("again.jsonl.partial"), whole.substr(0, whole.find('\n') + 1));
+  EXPECT_EQ(run_ingot(command("again.jsonl")).status, 1);
+  EXPECT_EQ(contents(path("again.jsonl")), whole);
 }
 
 TEST_F(RequestFile, CompanyCacheDraftsAndThreadsChangeNothing) {
