@@ -169,8 +169,9 @@ base::Status choose_kernels(Subject& subject, const CommonOptions& common,
     return {};
   }
   if (!options.kernels) return {};
-  const model::Weights weights =
-      TRY(model::Weights::shapes_of(subject.config, plan, model::MtpChoice::kLeaveOut));
+  const model::Weights weights = TRY(
+      model::Weights::shapes_of(subject.config, plan, model::MtpChoice::kLeaveOut,
+                                {.target = choices->target, .activations = choices->activations}));
   subject.ledger = TRY(model::Transformer::create(subject.config, weights, *choices))
   .ledger();
   return {};

@@ -46,7 +46,9 @@ CacheType choose_cache_type(NumericOptions::KvType choice, const model::Weights&
 base::Result<model::TransformerOptions> choose_kernels(const model::ModelConfig& config,
                                                        const model::LoadPlan& plan,
                                                        const RunnerOptions& options) {
-  const model::Weights shapes = TRY(model::Weights::shapes_of(config, plan, options.mtp));
+  const model::HeldFor held_for{.target = options.target,
+                                .activations = options.numeric.activations};
+  const model::Weights shapes = TRY(model::Weights::shapes_of(config, plan, options.mtp, held_for));
   const model::TransformerOptions choices{
       .target = options.target,
       .activations = options.numeric.activations,
@@ -85,8 +87,9 @@ base::Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::filesyst
         "this checkpoint has no MTP layer, so nothing is drafted: speculation is off");
   }
   const model::TransformerOptions choices = TRY(choose_kernels(loaded->config_, plan, options));
-  loaded->weights_ = std::make_unique<model::Weights>(
-      TRY(model::Weights::load(loaded->config_, plan, options.mtp, checkpoint, team, clock)));
+  loaded->weights_ = std::make_unique<model::Weights>(TRY(model::Weights::load(
+      loaded->config_, plan, options.mtp,
+      {.target = choices.target, .activations = choices.activations}, checkpoint, team, clock)));
   loaded->cache_type_ = choices.cache;
   loaded->transformer_ = std::make_unique<model::Transformer>(
       TRY(model::Transformer::create(loaded->config_, *loaded->weights_, choices)));

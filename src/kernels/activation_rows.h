@@ -42,22 +42,18 @@ struct BF16ActivationRow : PlainActivationRow<ActivationType::kBF16, tensor::BFl
 struct Int8ActivationRow {
   static constexpr ActivationType kType = ActivationType::kInt8;
   Int8ActivationRow(const Activations& x, int64_t row)
-      : values(static_cast<const int8_t*>(x.data) + row * activation_row_bytes(kType, x.cols)),
-        scales(reinterpret_cast<const float*>(values + scale_offset(x.cols))) {}
+      : blocks(reinterpret_cast<const Int8Block*>(static_cast<const std::byte*>(x.data) +
+                                                  row * activation_row_bytes(kType, x.cols))) {}
 
-  float value(int64_t k) const { return static_cast<float>(values[k]); }
-  float block_scale(int64_t k) const { return scales[k / kInt8BlockValues]; }
+  float value(int64_t k) const {
+    return static_cast<float>(blocks[k / kInt8BlockValues].values[k % kInt8BlockValues]);
+  }
+  float block_scale(int64_t k) const { return blocks[k / kInt8BlockValues].scale; }
 
   static void store_block(void* row, int64_t cols, int64_t first, const float* values,
                           int64_t count);
 
-  const int8_t* values;
-  const float* scales;
-
- private:
-  static constexpr int64_t scale_offset(int64_t cols) {
-    return int8_blocks(cols) * kInt8BlockValues;
-  }
+  const Int8Block* blocks;
 };
 
 // Encodes rows whose values `compute(row, first, count, out)` gives, block by block. Collective.

@@ -7,26 +7,26 @@
 
 namespace ingot::kernels {
 
-void Int8ActivationRow::store_block(void* row, int64_t cols, int64_t first, const float* values,
+void Int8ActivationRow::store_block(void* row, int64_t, int64_t first, const float* values,
                                     int64_t count) {
-  auto* out = static_cast<int8_t*>(row) + first;
-  float* scale = reinterpret_cast<float*>(static_cast<int8_t*>(row) + scale_offset(cols)) +
-                 first / kInt8BlockValues;
+  Int8Block& block = static_cast<Int8Block*>(row)[first / kInt8BlockValues];
   float largest = 0;
   bool finite = true;
   for (int64_t i = 0; i < count; ++i) {
     largest = std::max(largest, std::abs(values[i]));
     finite &= std::isfinite(values[i]);
   }
-  *scale = finite ? largest / 127 : std::numeric_limits<float>::quiet_NaN();
-  const bool encodes = finite && *scale > 0;
+  block.scale = finite ? largest / 127 : std::numeric_limits<float>::quiet_NaN();
+  block.excess = 0;
+  const bool encodes = finite && block.scale > 0;
   for (int64_t i = 0; i < kInt8BlockValues; ++i) {
     float steps = 0;
     // The clamp matters where the scale is subnormal and thus far from exact.
     if (encodes && i < count) {
-      steps = std::clamp(std::nearbyint(values[i] / *scale), -127.0f, 127.0f);
+      steps = std::clamp(std::nearbyint(values[i] / block.scale), -127.0f, 127.0f);
     }
-    out[i] = static_cast<int8_t>(steps);
+    block.values[i] = static_cast<int8_t>(steps);
+    block.excess += 12 * block.values[i];
   }
 }
 

@@ -27,10 +27,8 @@ constexpr std::string_view name(ActivationType type) {
   return "";
 }
 
-// Rows of activations, encoded: [rows, cols], dense. A plain value.
-//
-// A row of kInt8 is its values in whole blocks, the last one filled up with zeros, and then a scale
-// for each block: int8 [blocks * 32], f32 [blocks].
+// Rows of activations, encoded: [rows, cols], dense. A plain value. A row of kInt8 is an array of
+// Int8Block, the last one filled up with zeros.
 struct Activations {
   ActivationType type = ActivationType::kF32;
   int64_t rows = 0;
@@ -39,6 +37,16 @@ struct Activations {
 };
 
 inline constexpr int64_t kInt8BlockValues = 32;
+
+// Value i is values[i] * scale.
+struct Int8Block {
+  int8_t values[kInt8BlockValues];
+  float scale;
+  // 12 times the sum of `values`. Kernels hold a code v of MXFP4 as the unsigned number 2 v + 12,
+  // and this is what the 12 add to a block's product.
+  int32_t excess;
+};
+
 constexpr int64_t int8_blocks(int64_t cols) {
   return (cols + kInt8BlockValues - 1) / kInt8BlockValues;
 }
@@ -51,7 +59,7 @@ constexpr int64_t activation_row_bytes(ActivationType type, int64_t cols) {
     case ActivationType::kBF16:
       return cols * 2;
     case ActivationType::kInt8:
-      return int8_blocks(cols) * (kInt8BlockValues + 4);
+      return int8_blocks(cols) * static_cast<int64_t>(sizeof(Int8Block));
   }
   return 0;
 }

@@ -27,6 +27,7 @@ struct LinearUse {
   struct Kind {
     WeightFormat weight;
     ActivationType activation;
+    WeightLayout layout = WeightLayout::kRows;
     bool operator==(const Kind&) const = default;
   };
   Kind kind;
@@ -40,5 +41,10 @@ using LinearVariant = Variant<LinearFunction, LinearUse>;
 
 // Every variant of this build, fastest first, reference last.
 std::span<const LinearVariant> linear_variants();
+
+// The layout that the fastest variant reads which a target has for these types and takes so many
+// columns.
+WeightLayout fastest_layout(WeightFormat weight, ActivationType activation, int64_t cols,
+                            Target allowed);
 
 }  // namespace ingot::kernels

@@ -1,98 +1,78 @@
 #include "kernels/linear_avx2.h"
 
-#include <immintrin.h>
-
-#include "kernels/lanes_avx2.h"
+#include "kernels/panel_product_avx2.h"
 
 namespace ingot::kernels {
 namespace {
 
-template <typename T>
-inline __m256 load_part(const typename T::Element* p, int64_t count) {
-  alignas(32) float values[8] = {};
-  for (int64_t i = 0; i < count; ++i) values[i] = T::one(p[i]);
-  return _mm256_load_ps(values);
+// Eight outputs of one row; the last panel may have fewer.
+inline void store(__m256 values, float* y, int64_t count, Output output) {
+  if (count >= kPanelRows) {
+    if (output == Output::kAdd) values = _mm256_add_ps(_mm256_loadu_ps(y), values);
+    _mm256_storeu_ps(y, values);
+    return;
+  }
+  alignas(32) float eight[8];
+  _mm256_store_ps(eight, values);
+  for (int64_t i = 0; i < count; ++i) y[i] = output == Output::kAdd ? y[i] + eight[i] : eight[i];
 }
 
-inline float add_lanes(__m256 v) {
-  __m128 sum = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-  sum = _mm_add_ps(sum, _mm_movehl_ps(sum, sum));
-  return _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
-}
-
-// kRows x kOuts outputs at once: every loaded vector is used several times.
-template <typename W, typename A, int kRows, int kOuts>
-inline void tile(const typename A::Element* x, const typename W::Element* w, int64_t in, float* y,
-                 int64_t y_stride, bool add) {
-  __m256 sum[kRows][kOuts];
-  for (int r = 0; r < kRows; ++r) {
-    for (int o = 0; o < kOuts; ++o) sum[r][o] = _mm256_setzero_ps();
-  }
-  const auto step = [&](auto&& load_w, auto&& load_x) {
-    __m256 wide[kOuts];
-    for (int o = 0; o < kOuts; ++o) wide[o] = load_w(w + o * in);
-    for (int r = 0; r < kRows; ++r) {
-      const __m256 value = load_x(x + r * in);
-      for (int o = 0; o < kOuts; ++o) sum[r][o] = _mm256_fmadd_ps(wide[o], value, sum[r][o]);
-    }
-  };
-  int64_t k = 0;
-  for (; k + 8 <= in; k += 8) {
-    step([&](const auto* p) { return W::load(p + k); },
-         [&](const auto* p) { return A::load(p + k); });
-  }
-  if (k < in) {
-    step([&](const auto* p) { return load_part<W>(p + k, in - k); },
-         [&](const auto* p) { return load_part<A>(p + k, in - k); });
-  }
-  for (int r = 0; r < kRows; ++r) {
-    for (int o = 0; o < kOuts; ++o) {
-      float& out = y[r * y_stride + o];
-      const float value = add_lanes(sum[r][o]);
-      out = add ? out + value : value;
-    }
-  }
-}
-
-template <typename W, typename A, int kOuts>
-inline void tile_rows(const typename A::Element* x, const typename W::Element* w,
-                      const LinearArgs& args, float* y) {
-  const int64_t in = args.weight.cols;
-  const bool add = args.output == Output::kAdd;
-  int64_t row = 0;
-  for (; row + 2 <= args.x.rows; row += 2) {
-    tile<W, A, 2, kOuts>(x + row * in, w, in, y + row * args.y_stride, args.y_stride, add);
-  }
-  if (row < args.x.rows) {
-    tile<W, A, 1, kOuts>(x + row * in, w, in, y + row * args.y_stride, args.y_stride, add);
-  }
-}
-
-template <typename W, typename A>
+template <typename Product>
 void linear(const ExecutionContext& context, const LinearArgs& args) {
-  const auto* x = static_cast<const typename A::Element*>(args.x.data);
-  const auto* w = static_cast<const typename W::Element*>(args.weight.data);
-  const int64_t in = args.weight.cols;
-  const base::IndexRange range = context.share(args.weight.rows, 4);
-  int64_t o = range.begin;
-  for (; o + 4 <= range.end; o += 4) tile_rows<W, A, 4>(x, w + o * in, args, args.y + o);
-  for (; o < range.end; ++o) tile_rows<W, A, 1>(x, w + o * in, args, args.y + o);
+  const base::IndexRange range = context.share(num_panels(args.weight.rows), 4);
+  const RowList x = rows_of(args.x);
+  for (int64_t row = 0; row < args.x.rows; row += kProductRows) {
+    const int64_t left = args.x.rows - row;
+    const int64_t count = left < kProductRows ? left : kProductRows;
+    Product::product(args.weight, range.begin, range.end - range.begin, x.from(row), count,
+                     [&](int64_t r, int64_t panel, __m256 values) {
+                       store(values, args.y + (row + r) * args.y_stride + panel * kPanelRows,
+                             args.weight.rows - panel * kPanelRows, args.output);
+                     });
+  }
   context.barrier();
 }
 
 }  // namespace
 
-void linear_f32_avx2(const ExecutionContext& context, const LinearArgs& args) {
-  linear<F32Lanes, F32Lanes>(context, args);
+void linear_f32_f32_avx2(const ExecutionContext& context, const LinearArgs& args) {
+  linear<FloatProduct<F32Panel, F32Input>>(context, args);
 }
-void linear_f16_avx2(const ExecutionContext& context, const LinearArgs& args) {
-  linear<F16Lanes, F32Lanes>(context, args);
+void linear_f32_bf16_avx2(const ExecutionContext& context, const LinearArgs& args) {
+  linear<FloatProduct<F32Panel, BF16Input>>(context, args);
 }
-void linear_bf16_avx2(const ExecutionContext& context, const LinearArgs& args) {
-  linear<BF16Lanes, F32Lanes>(context, args);
+void linear_f16_f32_avx2(const ExecutionContext& context, const LinearArgs& args) {
+  linear<FloatProduct<F16Panel, F32Input>>(context, args);
+}
+void linear_f16_bf16_avx2(const ExecutionContext& context, const LinearArgs& args) {
+  linear<FloatProduct<F16Panel, BF16Input>>(context, args);
+}
+void linear_bf16_f32_avx2(const ExecutionContext& context, const LinearArgs& args) {
+  linear<FloatProduct<BF16Panel, F32Input>>(context, args);
 }
 void linear_bf16_bf16_avx2(const ExecutionContext& context, const LinearArgs& args) {
-  linear<BF16Lanes, BF16Lanes>(context, args);
+  linear<FloatProduct<BF16Panel, BF16Input>>(context, args);
+}
+void linear_fp8_block_f32_avx2(const ExecutionContext& context, const LinearArgs& args) {
+  linear<FloatProduct<Fp8BlockPanel, F32Input>>(context, args);
+}
+void linear_fp8_block_bf16_avx2(const ExecutionContext& context, const LinearArgs& args) {
+  linear<FloatProduct<Fp8BlockPanel, BF16Input>>(context, args);
+}
+void linear_fp8_channel_f32_avx2(const ExecutionContext& context, const LinearArgs& args) {
+  linear<FloatProduct<Fp8ChannelPanel, F32Input>>(context, args);
+}
+void linear_fp8_channel_bf16_avx2(const ExecutionContext& context, const LinearArgs& args) {
+  linear<FloatProduct<Fp8ChannelPanel, BF16Input>>(context, args);
+}
+void linear_mxfp4_f32_avx2(const ExecutionContext& context, const LinearArgs& args) {
+  linear<FloatProduct<Mxfp4Panel, F32Input>>(context, args);
+}
+void linear_mxfp4_bf16_avx2(const ExecutionContext& context, const LinearArgs& args) {
+  linear<FloatProduct<Mxfp4Panel, BF16Input>>(context, args);
+}
+void linear_mxfp4_int8_avx2(const ExecutionContext& context, const LinearArgs& args) {
+  linear<IntegerProduct>(context, args);
 }
 
 }  // namespace ingot::kernels

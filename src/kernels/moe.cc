@@ -4,6 +4,8 @@
 
 #include "kernels/activation_rows.h"
 #include "kernels/dot_reference.h"
+#include "kernels/moe_avx2.h"
+#include "kernels/panels.h"
 #include "kernels/weight_rows.h"
 
 namespace ingot::kernels {
@@ -55,7 +57,40 @@ constexpr MoeVariant reference(std::string_view name) {
           moe_reference<W, A>};
 }
 
+#if defined(__x86_64__)
+constexpr MoeVariant panels(std::string_view name, WeightFormat weight, ActivationType activation,
+                            MoeFunction run) {
+  return {name,
+          Target::kAvx2,
+          {weight, activation, WeightLayout::kPanels8},
+          [](const MoeUse& use) {
+            const std::string hidden = panels_refuse(use.hidden);
+            return hidden.empty() ? panels_refuse(use.intermediate) : hidden;
+          },
+          run};
+}
+#endif
+
 constexpr MoeVariant kVariants[] = {
+#if defined(__x86_64__)
+    panels("moe_f32_f32_avx2", WeightFormat::kF32, ActivationType::kF32, moe_f32_f32_avx2),
+    panels("moe_f32_bf16_avx2", WeightFormat::kF32, ActivationType::kBF16, moe_f32_bf16_avx2),
+    panels("moe_f16_f32_avx2", WeightFormat::kF16, ActivationType::kF32, moe_f16_f32_avx2),
+    panels("moe_f16_bf16_avx2", WeightFormat::kF16, ActivationType::kBF16, moe_f16_bf16_avx2),
+    panels("moe_bf16_f32_avx2", WeightFormat::kBF16, ActivationType::kF32, moe_bf16_f32_avx2),
+    panels("moe_bf16_bf16_avx2", WeightFormat::kBF16, ActivationType::kBF16, moe_bf16_bf16_avx2),
+    panels("moe_fp8_block_f32_avx2", WeightFormat::kFp8Block, ActivationType::kF32,
+           moe_fp8_block_f32_avx2),
+    panels("moe_fp8_block_bf16_avx2", WeightFormat::kFp8Block, ActivationType::kBF16,
+           moe_fp8_block_bf16_avx2),
+    panels("moe_fp8_channel_f32_avx2", WeightFormat::kFp8Channel, ActivationType::kF32,
+           moe_fp8_channel_f32_avx2),
+    panels("moe_fp8_channel_bf16_avx2", WeightFormat::kFp8Channel, ActivationType::kBF16,
+           moe_fp8_channel_bf16_avx2),
+    panels("moe_mxfp4_f32_avx2", WeightFormat::kMxfp4, ActivationType::kF32, moe_mxfp4_f32_avx2),
+    panels("moe_mxfp4_bf16_avx2", WeightFormat::kMxfp4, ActivationType::kBF16, moe_mxfp4_bf16_avx2),
+    panels("moe_mxfp4_int8_avx2", WeightFormat::kMxfp4, ActivationType::kInt8, moe_mxfp4_int8_avx2),
+#endif
     reference<F32WeightRow, F32ActivationRow>("moe_f32_reference"),
     reference<F16WeightRow, F32ActivationRow>("moe_f16_reference"),
     reference<BF16WeightRow, F32ActivationRow>("moe_bf16_reference"),

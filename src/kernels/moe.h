@@ -31,15 +31,23 @@ struct MoeArgs {
   Activations x;    // [rows, hidden]
   Routing routing;  // of the same rows
   std::span<const MlpWeights> experts;
-  float* gated;   // workspace [rows * experts_per_token, 2 * intermediate]
-  void* encoded;  // workspace [rows * experts_per_token] encoded rows
-  float* out;     // [rows, hidden], overwritten
+  float* out;  // [rows, hidden], overwritten
+
+  // Workspace; a pair is a row and one of its experts.
+  float* gated;    // [pairs, 2 * intermediate]
+  void* encoded;   // [pairs] encoded rows
+  int32_t* order;  // [pairs + experts + 1]
+  float* sums;     // [team, pairs, kMoeSlabColumns]
 };
+
+// Columns of the output that a member sums at a time.
+inline constexpr int64_t kMoeSlabColumns = 64;
 
 struct MoeUse {
   struct Kind {
     WeightFormat weight;
     ActivationType activation;
+    WeightLayout layout = WeightLayout::kRows;
     bool operator==(const Kind&) const = default;
   };
   Kind kind;

@@ -43,8 +43,13 @@ constexpr bool is_quantized(WeightFormat format) {
 inline constexpr int64_t kFp8BlockSize = 128;
 
 enum class WeightLayout : uint8_t {
-  kRows,  // as stored: row after row, no padding
+  kRows,     // as stored: row after row, no padding
+  kPanels8,  // interleaved panels of 8 rows, see panels.h
 };
+
+constexpr std::string_view name(WeightLayout layout) {
+  return layout == WeightLayout::kRows ? "rows" : "panels of 8";
+}
 
 // A matrix [rows, cols] in memory that somebody else owns, applied as y = x W^T; a vector is one
 // row. A plain value. `data` is null where only the shape is known.

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "kernels/activations.h"
+#include "kernels/panels.h"
 #include "kernels/weight.h"
 #include "tensor/float16.h"
 #include "tensor/fp8.h"
@@ -38,6 +39,18 @@ class StoredMatrix {
             .cols = cols_,
             .data = data_.data(),
             .scales = scales_.empty() ? nullptr : scales_.data()};
+  }
+  // The same in another layout, which this owns as well.
+  Weight weight(WeightLayout layout) {
+    if (layout == WeightLayout::kRows) return weight();
+    Weight packed{.format = format_, .layout = layout, .rows = rows_, .cols = cols_};
+    packed_data_.resize(static_cast<size_t>(held_data_bytes(packed)));
+    packed_scales_.resize(static_cast<size_t>(held_scale_bytes(packed)));
+    pack_rows(data_.data(), 0, rows_, packed, packed_data_.data());
+    pack_scales(scales_.data(), packed, packed_scales_.data());
+    packed.data = packed_data_.data();
+    packed.scales = packed_scales_.empty() ? nullptr : packed_scales_.data();
+    return packed;
   }
   const std::vector<std::byte>& data() const { return data_; }
   const std::vector<std::byte>& scales() const { return scales_; }
@@ -137,6 +150,8 @@ class StoredMatrix {
   int64_t cols_;
   std::vector<std::byte> data_;
   std::vector<std::byte> scales_;
+  std::vector<std::byte> packed_data_;
+  std::vector<std::byte> packed_scales_;
   std::vector<float> decoded_;
 };
 
@@ -172,15 +187,19 @@ class StoredActivations {
       float largest = 0;
       for (int64_t i = first; i < last; ++i) largest = std::max(largest, std::abs(values[i]));
       const float scale = largest / 127;
+      int32_t sum = 0;
+      for (int64_t i = first; i < last; ++i) sum += encode_one(values[i], scale, i, out);
       if (type_ == ActivationType::kInt8) {
-        const int64_t scale_at = (cols_ + 31) / 32 * 32 + first / 32 * 4;
-        std::memcpy(out + scale_at, &scale, sizeof scale);
+        sum *= 12;
+        std::byte* block = out + first / 32 * 40;
+        std::memcpy(block + 32, &scale, 4);
+        std::memcpy(block + 36, &sum, 4);
       }
-      for (int64_t i = first; i < last; ++i) encode_one(values[i], scale, i, out);
     }
   }
 
-  void encode_one(float value, float scale, int64_t index, std::byte* out) {
+  // What it adds to the sum of a block of int8.
+  int32_t encode_one(float value, float scale, int64_t index, std::byte* out) {
     if (type_ == ActivationType::kF32) {
       std::memcpy(out + index * 4, &value, 4);
       decoded_.push_back(value);
@@ -190,9 +209,11 @@ class StoredActivations {
       decoded_.push_back(tensor::to_f32(narrow));
     } else {
       const auto steps = static_cast<int8_t>(scale > 0 ? std::nearbyint(value / scale) : 0);
-      out[index] = static_cast<std::byte>(steps);
+      out[index / 32 * 40 + index % 32] = static_cast<std::byte>(steps);
       decoded_.push_back(static_cast<float>(steps) * scale);
+      return steps;
     }
+    return 0;
   }
 
   ActivationType type_;

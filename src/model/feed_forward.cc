@@ -69,9 +69,11 @@ void FeedForward::run_experts(const kernels::ExecutionContext& context, int64_t 
   moe_.function(context, {.x = x.as(moe_.activation),
                           .routing = w.routing,
                           .experts = experts_,
+                          .out = w.ffn,
                           .gated = w.expert_gated,
                           .encoded = w.expert_encoded,
-                          .out = w.ffn});
+                          .order = w.expert_order,
+                          .sums = w.expert_sums});
   if (shared_) shared_->run(context, rows, x, w.ffn, kernels::Output::kAdd, w);
   kernels::add(context, w.hidden, w.ffn, rows * c.hidden_size);
 }

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/check.h"
+#include "kernels/panels.h"
 
 namespace ingot::model {
 namespace {
@@ -15,8 +16,7 @@ using kernels::Weight;
 using kernels::WeightFormat;
 
 double weight_bytes(const Weight& weight) {
-  return static_cast<double>(kernels::weight_data_bytes(weight.format, weight.rows, weight.cols) +
-                             kernels::weight_scale_bytes(weight.format, weight.rows, weight.cols));
+  return static_cast<double>(kernels::held_data_bytes(weight) + kernels::held_scale_bytes(weight));
 }
 
 uint64_t bf16_bytes(int64_t rows, int64_t cols) {
@@ -25,35 +25,10 @@ uint64_t bf16_bytes(int64_t rows, int64_t cols) {
 }
 
 bool same_kind(const Weight& a, const Weight& b) {
-  return a.format == b.format && a.rows == b.rows && a.cols == b.cols;
+  return a.format == b.format && a.layout == b.layout && a.rows == b.rows && a.cols == b.cols;
 }
 
 }  // namespace
-
-ActivationType activation_type(ActivationChoice choice, WeightFormat format) {
-  switch (choice) {
-    case ActivationChoice::kF32:
-      return ActivationType::kF32;
-    case ActivationChoice::kBF16:
-      return ActivationType::kBF16;
-    case ActivationChoice::kInt8:
-      return ActivationType::kInt8;
-    case ActivationChoice::kAuto:
-      break;
-  }
-  switch (format) {
-    case WeightFormat::kF32:
-    case WeightFormat::kF16:
-      return ActivationType::kF32;
-    case WeightFormat::kBF16:
-    case WeightFormat::kFp8Block:
-    case WeightFormat::kFp8Channel:
-      return ActivationType::kBF16;
-    case WeightFormat::kMxfp4:
-      return ActivationType::kInt8;
-  }
-  return ActivationType::kF32;
-}
 
 int64_t EncodedRows::buffer_bytes(int64_t rows, int64_t cols) {
   return static_cast<int64_t>(bf16_bytes(rows, cols)) +
@@ -97,8 +72,8 @@ base::Result<Linear> KernelSelector::select_linear(std::string_view what, const 
                     .bytes_per_token = weight_bytes(weight)};
   const auto* variant = kernels::select_variant(
       kernels::linear_variants(),
-      {.kind = {weight.format, activation}, .out = weight.rows, .in = weight.cols}, allowed_,
-      entry);
+      {.kind = {weight.format, activation, weight.layout}, .out = weight.rows, .in = weight.cols},
+      allowed_, entry);
   if (variant == nullptr) {
     return error(
         "{}: no kernel multiplies {} weights with {} activations; choose another "
@@ -131,7 +106,7 @@ base::Result<KernelSelector::Moe> KernelSelector::moe(std::span<const kernels::M
                     .bytes_per_token = expert_bytes * static_cast<double>(experts_per_token)};
   const auto* variant =
       kernels::select_variant(kernels::moe_variants(),
-                              {.kind = {format, activation},
+                              {.kind = {format, activation, first.gate.layout},
                                .hidden = first.gate.cols,
                                .intermediate = first.gate.rows,
                                .num_experts = static_cast<int64_t>(experts.size())},

@@ -62,7 +62,7 @@ base::Result<Weights> load(const std::filesystem::path& directory, const ModelCo
   base::ThreadTeam team(team_size);
   const auto checkpoint = TRY(tensor::Checkpoint::open(directory));
   const LoadPlan plan = TRY(plan_load(config, checkpoint, {}));
-  return Weights::load(config, plan, MtpChoice::kLoad, checkpoint, team, clock);
+  return Weights::load(config, plan, MtpChoice::kLoad, {}, checkpoint, team, clock);
 }
 
 void expect_bytes(const void* got, const std::vector<std::byte>& want, const std::string& name) {
@@ -182,7 +182,7 @@ TEST_P(QuantizedWeights, ChooseKernelsWithoutData) {
   write_stored(scratch.path(), stored_as(config, GetParam()));
   const auto checkpoint = tensor::Checkpoint::open(scratch.path()).value();
   const LoadPlan plan = plan_load(config, checkpoint, {}).value();
-  const auto weights = Weights::shapes_of(config, plan, MtpChoice::kLoad).value();
+  const auto weights = Weights::shapes_of(config, plan, MtpChoice::kLoad, {}).value();
   EXPECT_EQ(weights.lm_head().format, format_of(GetParam()));
   EXPECT_EQ(weights.lm_head().data, nullptr);
   EXPECT_EQ(weights.lm_head().scales, nullptr);

@@ -7,6 +7,8 @@
 
 #include "base/check.h"
 #include "kernels/dequantize.h"
+#include "kernels/linear.h"
+#include "kernels/panels.h"
 #include "tensor/float16.h"
 
 namespace ingot::model {
@@ -16,6 +18,9 @@ using kernels::WeightFormat;
 
 // Bytes read in one piece, so that the count of bytes done moves inside large tensors too.
 constexpr size_t kPieceBytes = 1 << 20;
+
+// Bytes of stored rows that are packed at a time.
+constexpr int64_t kSlabBytes = 4 << 20;
 
 // The MTP layer's copies of embedding and head are never loaded: the main ones serve both.
 bool is_loaded(const PlanRow& row, MtpChoice mtp) {
@@ -30,29 +35,36 @@ Weight shape_of(const PlanRow& row, WeightFormat format) {
 }
 
 uint64_t data_bytes(const Weight& weight) {
-  return static_cast<uint64_t>(kernels::weight_data_bytes(weight.format, weight.rows, weight.cols));
+  return static_cast<uint64_t>(kernels::held_data_bytes(weight));
 }
 
 uint64_t scale_bytes(const Weight& weight) {
-  return static_cast<uint64_t>(
-      kernels::weight_scale_bytes(weight.format, weight.rows, weight.cols));
+  return static_cast<uint64_t>(kernels::held_scale_bytes(weight));
 }
 
 // One parameter on its way to where it will stay.
 struct Destination {
   const PlanRow* row;
-  WeightFormat format;
+  Weight held;
   std::byte* data;
   std::byte* scales;
 };
 
+// Bytes [first, first + count) of a tensor.
 base::Status read_bytes(const tensor::Checkpoint& checkpoint, const tensor::TensorInfo& source,
-                        std::byte* out, std::atomic<uint64_t>& done_bytes) {
-  for (uint64_t first = 0; first < source.size_bytes; first += kPieceBytes) {
-    const size_t length = std::min<uint64_t>(kPieceBytes, source.size_bytes - first);
-    TRY(checkpoint.read(source, first, {out + first, length}));
+                        uint64_t first, uint64_t count, std::byte* out,
+                        std::atomic<uint64_t>& done_bytes) {
+  for (uint64_t done = 0; done < count; done += kPieceBytes) {
+    const size_t length = std::min<uint64_t>(kPieceBytes, count - done);
+    TRY(checkpoint.read(source, first + done, {out + done, length}));
     done_bytes += length;
   }
+  return {};
+}
+
+base::Status read_whole(const tensor::Checkpoint& checkpoint, const tensor::TensorInfo& source,
+                        std::byte* out, std::atomic<uint64_t>& done_bytes) {
+  TRY(read_bytes(checkpoint, source, 0, source.size_bytes, out, done_bytes));
   checkpoint.drop_from_page_cache(source);
   return {};
 }
@@ -65,46 +77,101 @@ base::Status not_finite(const tensor::Checkpoint& checkpoint, const tensor::Tens
       checkpoint.path_of(tensor).string(), tensor.name, index);
 }
 
+// Values from element `first` on.
+base::Status check_values(const tensor::Checkpoint& checkpoint, const tensor::TensorInfo& tensor,
+                          WeightFormat format, const void* values, int64_t first, int64_t count) {
+  const auto index = find_non_finite(format, values, count);
+  return index ? not_finite(checkpoint, tensor, first + *index) : base::Status();
+}
+
+base::Status check_scales(const tensor::Checkpoint& checkpoint, const tensor::TensorInfo& tensor,
+                          WeightFormat format, const void* scales) {
+  const int64_t count = tensor.shape.num_elements().value();
+  const auto index = find_non_finite_scale(format, scales, count);
+  return index ? not_finite(checkpoint, tensor, *index) : base::Status();
+}
+
 base::Status check_finite(const tensor::Checkpoint& checkpoint, const StoredTensor& stored,
                           const Weight& weight) {
-  const int64_t count = weight.rows * weight.cols;
-  if (const auto index = find_non_finite(weight.format, weight.data, count)) {
-    return not_finite(checkpoint, *stored.data, *index);
-  }
+  TRY(check_values(checkpoint, *stored.data, weight.format, weight.data, 0,
+                   weight.rows * weight.cols));
   if (weight.scales == nullptr) return {};
-  const int64_t num_scales = stored.scales->shape.num_elements().value();
-  if (const auto index = find_non_finite_scale(weight.format, weight.scales, num_scales)) {
-    return not_finite(checkpoint, *stored.scales, *index);
+  return check_scales(checkpoint, *stored.scales, weight.format, weight.scales);
+}
+
+// Reads a parameter that is held as stored.
+base::Status read_stored(const tensor::Checkpoint& checkpoint, const Destination& destination,
+                         std::atomic<uint64_t>& done_bytes) {
+  const StoredTensor& stored = destination.row->stored;
+  TRY(read_whole(checkpoint, *stored.data, destination.data, done_bytes));
+  if (stored.scales != nullptr) {
+    TRY(read_whole(checkpoint, *stored.scales, destination.scales, done_bytes));
   }
+  return check_finite(checkpoint, stored, destination.held);
+}
+
+// Reads a parameter that is held in panels, some rows at a time.
+base::Status read_packed(const tensor::Checkpoint& checkpoint, const Destination& destination,
+                         std::atomic<uint64_t>& done_bytes) {
+  const StoredTensor& stored = destination.row->stored;
+  const Weight& held = destination.held;
+  if (stored.scales != nullptr) {
+    std::vector<std::byte> scales(stored.scales->size_bytes);
+    TRY(read_whole(checkpoint, *stored.scales, scales.data(), done_bytes));
+    TRY(check_scales(checkpoint, *stored.scales, held.format, scales.data()));
+    kernels::pack_scales(scales.data(), held, destination.scales);
+  }
+  const int64_t row_bytes = kernels::weight_data_bytes(held.format, 1, held.cols);
+  const int64_t rows_at_once = std::max<int64_t>(kSlabBytes / row_bytes, kernels::kPanelRows) /
+                               kernels::kPanelRows * kernels::kPanelRows;
+  std::vector<std::byte> slab(static_cast<size_t>(std::min(rows_at_once, held.rows) * row_bytes));
+  for (int64_t row = 0; row < held.rows; row += rows_at_once) {
+    const int64_t count = std::min(rows_at_once, held.rows - row);
+    TRY(read_bytes(checkpoint, *stored.data, static_cast<uint64_t>(row * row_bytes),
+                   static_cast<uint64_t>(count * row_bytes), slab.data(), done_bytes));
+    TRY(check_values(checkpoint, *stored.data, held.format, slab.data(), row * held.cols,
+                     count * held.cols));
+    kernels::pack_rows(slab.data(), row, count, held, destination.data);
+  }
+  checkpoint.drop_from_page_cache(*stored.data);
   return {};
 }
 
-// Reads one parameter, converting it on the way when it is held in another format than stored.
-base::Status read_parameter(const tensor::Checkpoint& checkpoint, const Destination& destination,
+// Reads a parameter that is held in another format than stored.
+base::Status read_converted(const tensor::Checkpoint& checkpoint, const Destination& destination,
                             std::atomic<uint64_t>& done_bytes) {
   const StoredTensor& stored = destination.row->stored;
-  const bool converts = destination.format != stored.format;
+  CHECK(destination.held.layout == kernels::WeightLayout::kRows);
   Weight weight = shape_of(*destination.row, stored.format);
-  std::vector<std::byte> raw(converts ? data_bytes(weight) + scale_bytes(weight) : 0);
-  std::byte* data = converts ? raw.data() : destination.data;
-  std::byte* scales = converts ? raw.data() + data_bytes(weight) : destination.scales;
-  TRY(read_bytes(checkpoint, *stored.data, data, done_bytes));
-  weight.data = data;
+  std::vector<std::byte> raw(data_bytes(weight) + scale_bytes(weight));
+  TRY(read_whole(checkpoint, *stored.data, raw.data(), done_bytes));
+  weight.data = raw.data();
   if (stored.scales != nullptr) {
-    TRY(read_bytes(checkpoint, *stored.scales, scales, done_bytes));
+    std::byte* scales = raw.data() + data_bytes(weight);
+    TRY(read_whole(checkpoint, *stored.scales, scales, done_bytes));
     weight.scales = scales;
   }
   TRY(check_finite(checkpoint, stored, weight));
-  if (!converts) return {};
-  if (destination.format == WeightFormat::kF32) {
+  if (destination.held.format == WeightFormat::kF32) {
     kernels::dequantize(weight, reinterpret_cast<float*>(destination.data));
     return {};
   }
-  CHECK(destination.format == WeightFormat::kBF16);
+  CHECK(destination.held.format == WeightFormat::kBF16);
   kernels::dequantize(weight, reinterpret_cast<tensor::BFloat16*>(destination.data));
-  Weight held = shape_of(*destination.row, destination.format);
-  held.data = destination.data;
-  return check_finite(checkpoint, stored, held);  // a product may be too large
+  // A product may be too large.
+  return check_values(checkpoint, *stored.data, destination.held.format, destination.data, 0,
+                      weight.rows * weight.cols);
+}
+
+base::Status read_parameter(const tensor::Checkpoint& checkpoint, const Destination& destination,
+                            std::atomic<uint64_t>& done_bytes) {
+  if (destination.held.format != destination.row->stored.format) {
+    return read_converted(checkpoint, destination, done_bytes);
+  }
+  if (destination.held.layout == kernels::WeightLayout::kPanels8) {
+    return read_packed(checkpoint, destination, done_bytes);
+  }
+  return read_stored(checkpoint, destination, done_bytes);
 }
 
 // Reads all tensors on all members of the team; the first error in plan order wins.
@@ -250,6 +317,21 @@ WeightFormat held_format(const PlanRow& row) {
   return kv_b && kernels::is_quantized(row.stored.format) ? WeightFormat::kBF16 : row.stored.format;
 }
 
+kernels::WeightLayout held_layout(const PlanRow& row, const HeldFor& held_for) {
+  const Role role = row.parameter.role;
+  const tensor::Shape& shape = row.parameter.shape;
+  const bool is_multiplied = shape.rank() == 2 && role != Role::kEmbedding && role != Role::kKvB;
+  if (!is_multiplied) return kernels::WeightLayout::kRows;
+  const WeightFormat format = held_format(row);
+  const kernels::ActivationType activation = role == Role::kRouter
+                                                 ? kernels::ActivationType::kF32
+                                                 : activation_type(held_for.activations, format);
+  const bool is_expert =
+      role == Role::kExpertGate || role == Role::kExpertUp || role == Role::kExpertDown;
+  if (is_expert && !kernels::panels_refuse(shape[0]).empty()) return kernels::WeightLayout::kRows;
+  return kernels::fastest_layout(format, activation, shape[1], held_for.target);
+}
+
 std::optional<int64_t> find_non_finite(WeightFormat format, const void* data, int64_t count) {
   switch (format) {
     case WeightFormat::kF32:
@@ -274,7 +356,7 @@ std::optional<int64_t> find_non_finite_scale(WeightFormat format, const void* sc
 }
 
 base::Result<Weights> Weights::shapes_of(const ModelConfig& config, const LoadPlan& plan,
-                                         MtpChoice mtp) {
+                                         MtpChoice mtp, const HeldFor& held_for) {
   TRY(plan.check());
   Weights weights;
   weights.layers_.resize(static_cast<size_t>(config.num_hidden_layers));
@@ -283,15 +365,18 @@ base::Result<Weights> Weights::shapes_of(const ModelConfig& config, const LoadPl
     weights.mtp_.emplace();
   }
   for (const PlanRow& row : plan.rows) {
-    if (is_loaded(row, mtp)) weights.slot(row.parameter) = shape_of(row, held_format(row));
+    if (!is_loaded(row, mtp)) continue;
+    Weight& weight = weights.slot(row.parameter);
+    weight = shape_of(row, held_format(row));
+    weight.layout = held_layout(row, held_for);
   }
   return weights;
 }
 
 base::Result<Weights> Weights::load(const ModelConfig& config, const LoadPlan& plan, MtpChoice mtp,
-                                    const tensor::Checkpoint& checkpoint, base::ThreadTeam& team,
-                                    const base::Clock& clock) {
-  Weights weights = TRY(shapes_of(config, plan, mtp));
+                                    const HeldFor& held_for, const tensor::Checkpoint& checkpoint,
+                                    base::ThreadTeam& team, const base::Clock& clock) {
+  Weights weights = TRY(shapes_of(config, plan, mtp, held_for));
   uint64_t capacity_bytes = 0;
   uint64_t source_bytes = 0;
   for (const PlanRow& row : plan.rows) {
@@ -307,14 +392,12 @@ base::Result<Weights> Weights::load(const ModelConfig& config, const LoadPlan& p
   for (const PlanRow& row : plan.rows) {
     if (!is_loaded(row, mtp)) continue;
     Weight& weight = weights.slot(row.parameter);
-    Destination destination{.row = &row,
-                            .format = weight.format,
-                            .data = weights.arena_.allocate(data_bytes(weight)),
-                            .scales = nullptr};
-    if (scale_bytes(weight) > 0) destination.scales = weights.arena_.allocate(scale_bytes(weight));
-    weight.data = destination.data;
-    weight.scales = destination.scales;
-    destinations.push_back(destination);
+    std::byte* data = weights.arena_.allocate(data_bytes(weight));
+    std::byte* scales =
+        scale_bytes(weight) > 0 ? weights.arena_.allocate(scale_bytes(weight)) : nullptr;
+    weight.data = data;
+    weight.scales = scales;
+    destinations.push_back({.row = &row, .held = weight, .data = data, .scales = scales});
   }
   TRY(read_all(checkpoint, destinations, source_bytes, team, clock));
   return weights;

@@ -9,7 +9,9 @@
 #include "base/result.h"
 #include "base/thread_team.h"
 #include "kernels/moe.h"
+#include "kernels/target.h"
 #include "kernels/weight.h"
+#include "model/activation_choice.h"
 #include "model/load_plan.h"
 #include "model/model_config.h"
 
@@ -60,22 +62,29 @@ struct MtpWeights {
 // Whether the MTP layer is wanted; without it there is no speculation and its memory is saved.
 enum class MtpChoice : uint8_t { kLeaveOut, kLoad };
 
+// What the weights are held for: it decides their layout.
+struct HeldFor {
+  kernels::Target target = kernels::Target::kReference;
+  ActivationChoice activations = ActivationChoice::kAuto;
+};
+
 // The parameters in memory, each once, in the format of held_format. Immutable after loading and
 // then safe to read from any thread.
 class Weights {
  public:
-  // Reads what the plan lists, tensor by tensor and shared out among the team, into one arena, and
-  // drops the source from the page cache on the way.
+  // Reads what the plan lists, tensor by tensor and shared out among the team, into one arena,
+  // packs it for the kernels that will read it, and drops the source from the page cache on the
+  // way.
   // REQUIRES: plan.check() passed, and plan.has_mtp if the MTP layer is to be loaded.
   // Errors: not enough memory, unreadable bytes, NaN or infinity in a tensor of values or scales
   // (named).
   static base::Result<Weights> load(const ModelConfig& config, const LoadPlan& plan, MtpChoice mtp,
-                                    const tensor::Checkpoint& checkpoint, base::ThreadTeam& team,
-                                    const base::Clock& clock);
+                                    const HeldFor& held_for, const tensor::Checkpoint& checkpoint,
+                                    base::ThreadTeam& team, const base::Clock& clock);
 
   // Formats and shapes alone, without data: enough to choose kernels.
   static base::Result<Weights> shapes_of(const ModelConfig& config, const LoadPlan& plan,
-                                         MtpChoice mtp);
+                                         MtpChoice mtp, const HeldFor& held_for);
 
   const Weight& embedding() const { return embedding_; }
   const Weight& final_norm() const { return final_norm_; }
@@ -106,6 +115,10 @@ inline const float* f32_values(const Weight& vector) {
 // quantized kv_b_proj in bf16. Absorbed attention sums its keys' half over output rows, across
 // whose scales no accumulator reaches.
 kernels::WeightFormat held_format(const PlanRow& row);
+
+// In what layout: panels where the fastest kernel that multiplies with it reads them. An embedding
+// table is read by rows, kv_b_proj along both of its dimensions, and experts are all alike.
+kernels::WeightLayout held_layout(const PlanRow& row, const HeldFor& held_for);
 
 // Index of the first of a tensor's values, or of its scales, that is NaN or infinite. Values of
 // MXFP4 never are.

@@ -64,7 +64,7 @@ base::Result<Weights> load(const std::filesystem::path& directory, const ModelCo
   base::ThreadTeam team(team_size);
   const auto checkpoint = TRY(tensor::Checkpoint::open(directory));
   const LoadPlan plan = TRY(plan_load(config, checkpoint, {}));
-  return Weights::load(config, plan, mtp, checkpoint, team, clock);
+  return Weights::load(config, plan, mtp, {}, checkpoint, team, clock);
 }
 
 std::vector<TensorSpec> stored_as(DType dtype) {
@@ -264,7 +264,8 @@ TEST(Weights, ReportAFileThatShrankAfterItWasOpened) {
   const LoadPlan plan = plan_load(config, checkpoint, {}).value();
   const auto path = scratch / "model.safetensors";
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
-  const auto weights = Weights::load(config, plan, MtpChoice::kLeaveOut, checkpoint, team, clock);
+  const auto weights =
+      Weights::load(config, plan, MtpChoice::kLeaveOut, {}, checkpoint, team, clock);
   ASSERT_FALSE(weights.has_value());
   EXPECT_TRUE(weights.error().message.starts_with(path.string())) << weights.error().message;
 }
@@ -297,7 +298,7 @@ TEST(Weights, ShapesComeWithoutData) {
   const ModelConfig config = parsed(small_config());
   const auto checkpoint = tensor::Checkpoint::open(scratch.path()).value();
   const LoadPlan plan = plan_load(config, checkpoint, {}).value();
-  const auto weights = Weights::shapes_of(config, plan, MtpChoice::kLoad).value();
+  const auto weights = Weights::shapes_of(config, plan, MtpChoice::kLoad, {}).value();
   for (const auto& [name, weight] : named_weights(weights)) {
     EXPECT_EQ(weight.data, nullptr) << name;
     EXPECT_GT(weight.rows * weight.cols, 0) << name;

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "kernels/activations.h"
 #include "kernels/mla_attend.h"
+#include "kernels/moe.h"
 #include "model/kernel_selector.h"
 
 namespace ingot::model {
@@ -92,6 +93,8 @@ Layout layout_of(Workspace& w, const ModelConfig& c, const StepLimits& limits) {
   layout.add(w.routing.weights, pairs);
   layout.add(w.expert_gated, pairs * 2 * c.moe_intermediate_size);
   layout.add(w.expert_encoded, pairs * kernels::encoded_row_bytes_max(c.moe_intermediate_size));
+  layout.add(w.expert_order, pairs + c.n_routed_experts + 1);
+  layout.add(w.expert_sums, team * pairs * kernels::kMoeSlabColumns);
   if (limits.mtp) layout.add(w.mtp_joined, rows * 2 * c.hidden_size);
   layout.add(w.final_hidden, limits.logit_rows * c.hidden_size);
   layout.add(w.logits, limits.logit_rows * c.vocab_size);

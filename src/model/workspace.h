@@ -59,6 +59,8 @@ struct Workspace {
   kernels::Routing routing;            // [rows, num_experts_per_tok]
   float* expert_gated = nullptr;       // [rows * num_experts_per_tok, 2 * moe_intermediate_size]
   std::byte* expert_encoded = nullptr;
+  int32_t* expert_order = nullptr;  // [rows * num_experts_per_tok + n_routed_experts + 1]
+  float* expert_sums = nullptr;     // [team, rows * num_experts_per_tok, kMoeSlabColumns]
 
   float* mtp_joined = nullptr;    // [rows, 2 * hidden_size], only with mtp
   float* final_hidden = nullptr;  // [logit_rows, hidden_size]

@@ -95,7 +95,7 @@ void check_plan(const ModelConfig& config, const Checkpoint& checkpoint) {
   const auto inspection = ingot::model::inspect_plan(config, *plan);
   CHECK(inspection.bytes <= checkpoint.size_bytes());
   const auto mtp = plan->has_mtp ? MtpChoice::kLoad : MtpChoice::kLeaveOut;
-  const auto weights = ingot::model::Weights::shapes_of(config, *plan, mtp);
+  const auto weights = ingot::model::Weights::shapes_of(config, *plan, mtp, {});
   if (!weights) check_line(weights.error().message);
   const auto status = plan->check();
   CHECK(status.has_value() == (plan->count(Severity::kError) == 0));
