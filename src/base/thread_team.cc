@@ -119,7 +119,15 @@ void ThreadTeam::choose_placement() {
     processors_.clear();
   } else {
     spin_limit_ = kSpinPlaced;
+    for (const std::vector<int>& own : processors_) {
+      nodes_.push_back(describe_processors(own).front().node);
+    }
   }
+}
+
+int ThreadTeam::node_of(int member) const {
+  CHECK(0 <= member && member < size_);
+  return nodes_.empty() ? 0 : nodes_[static_cast<size_t>(member)];
 }
 
 std::string ThreadTeam::placement_line() const {

@@ -62,6 +62,9 @@ class ThreadTeam {
   int size() const { return size_; }
   Placement placement() const { return placement_; }
 
+  // The memory node that is nearest to a member; 0 when members are not placed.
+  int node_of(int member) const;
+
   // "8 threads, each on a processor of its own"; for people.
   std::string placement_line() const;
 
@@ -123,6 +126,7 @@ class ThreadTeam {
   Placement placement_ = Placement::kOwnProcessors;
   Duration spin_limit_{};
   std::vector<std::vector<int>> processors_;  // of each member; empty when they are not placed
+  std::vector<int> nodes_;                    // of each member, likewise
   std::atomic<std::thread::id> seated_thread_{};
   std::vector<std::jthread> threads_;
 };

@@ -177,8 +177,13 @@ TEST(ThreadTeam, MembersHaveProcessorsOfTheirOwn) {
   ThreadTeam team(size);
   ASSERT_EQ(team.placement(), ThreadTeam::Placement::kOwnProcessors);
   std::set<int> taken;
-  for (const std::vector<int>& own : processors_of_members(team)) {
-    EXPECT_FALSE(own.empty());
+  const std::vector<std::vector<int>> processors = processors_of_members(team);
+  for (int member = 0; member < size; ++member) {
+    const std::vector<int>& own = processors[static_cast<size_t>(member)];
+    ASSERT_FALSE(own.empty());
+    for (const Processor& processor : describe_processors(own)) {
+      EXPECT_EQ(processor.node, team.node_of(member));
+    }
     for (const int number : own) {
       EXPECT_TRUE(std::ranges::binary_search(allowed, number));
       EXPECT_TRUE(taken.insert(number).second) << "two members may run on " << number;
