@@ -5,7 +5,7 @@
 build_packages=(
   g++ cmake ninja-build mold
   libboost-json1.81-dev libcli11-dev libfmt-dev libspdlog-dev libxxhash-dev
-  libpcre2-dev libutf8proc-dev libedit-dev libtomlplusplus-dev
+  libpcre2-dev libutf8proc-dev libedit-dev libtomlplusplus-dev libnuma-dev
 )
 
 # To build and run ./test on top of that.

@@ -6,9 +6,12 @@
 #include <cstring>
 #include <utility>
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
+#include "base/log.h"
 #include "base/machine.h"
+#include "base/numa.h"
 
 namespace ingot::base {
 
@@ -44,6 +47,14 @@ Result<Arena> Arena::create(uint64_t capacity_bytes, std::string_view purpose) {
                  std::strerror(errno));
   }
   ::madvise(address, capacity_bytes, MADV_HUGEPAGE);
+  // Which member multiplies which rows differs between operations and batches, so no node is the
+  // right one for a page; spread out, no node's bandwidth is the limit of all.
+  if (const MemoryPlacement placement = memory_placement();
+      placement.kind == MemoryPlacement::Kind::kInterleaved) {
+    const Status spread =
+        interleave_memory({static_cast<std::byte*>(address), capacity_bytes}, placement.nodes);
+    if (!spread) log_warning(fmt::format("{}: {}", purpose, spread.error().message));
+  }
   live_bytes += capacity_bytes;
   return Arena(static_cast<std::byte*>(address), capacity_bytes);
 }

@@ -14,8 +14,9 @@ class Arena {
  public:
   static constexpr size_t kAlignment = 64;
 
-  // Reserves `capacity_bytes` with huge pages where the kernel gives them. `purpose` names the
-  // memory in errors ("weights"). Errors: more than the machine or its cgroup has available.
+  // Reserves `capacity_bytes` with huge pages where the kernel gives them, spread over the memory
+  // nodes as memory_placement() says. `purpose` names the memory in errors ("weights"). Errors:
+  // more than the machine or its cgroup has available.
   static Result<Arena> create(uint64_t capacity_bytes, std::string_view purpose);
 
   // Bytes that a piece of `size_bytes` takes, padding included.

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include <gtest/gtest.h>
+#include <numaif.h>
 
 #include "base/machine.h"
+#include "base/numa.h"
 
 namespace ingot::base {
 namespace {
@@ -68,6 +70,18 @@ TEST(Arena, RefusesMoreThanThereIs) {
   const auto arena = Arena::create(available_memory_bytes() * 2, "weights");
   ASSERT_FALSE(arena.has_value());
   EXPECT_TRUE(arena.error().message.starts_with("weights need ")) << arena.error().message;
+}
+
+TEST(Arena, LiesWhereMemoryPlacementSays) {
+  const MemoryPlacement placement = memory_placement();
+  const bool spread = placement.kind == MemoryPlacement::Kind::kInterleaved;
+  int default_policy = 0;
+  if (::get_mempolicy(&default_policy, nullptr, 0, nullptr, 0) != 0) GTEST_SKIP() << "forbidden";
+  auto arena = Arena::create(1 << 20, "placed");
+  ASSERT_TRUE(arena.has_value());
+  int policy = -1;
+  ASSERT_EQ(::get_mempolicy(&policy, nullptr, 0, arena->allocate(64), MPOL_F_ADDR), 0);
+  EXPECT_EQ(policy, spread ? MPOL_INTERLEAVE : default_policy) << placement.line();
 }
 
 TEST(Arena, MayBeEmpty) {

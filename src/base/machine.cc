@@ -8,8 +8,10 @@
 #include <sstream>
 #include <vector>
 
-#include <sched.h>
 #include <unistd.h>
+
+#include "base/cgroup.h"
+#include "base/processors.h"
 
 namespace ingot::base {
 namespace {
@@ -26,47 +28,6 @@ std::optional<std::string> field(const std::string& path, const std::string& nam
   return std::nullopt;
 }
 
-std::optional<uint64_t> number(const std::string& path) {
-  std::ifstream file(path);
-  uint64_t value = 0;
-  if (file >> value) return value;
-  return std::nullopt;  // also for "max", which is no limit
-}
-
-// Where this process's cgroup (version 2) and those around it keep their files, innermost first:
-// each limits all that are inside.
-std::vector<std::string> cgroup_directories() {
-  constexpr const char* kRoot = "/sys/fs/cgroup";
-  std::vector<std::string> directories;
-  std::ifstream file("/proc/self/cgroup");
-  std::string line;
-  while (std::getline(file, line)) {
-    if (!line.starts_with("0::/")) continue;
-    for (std::string group = line.substr(3); group.size() > 1;) {
-      directories.push_back(kRoot + group);
-      group.resize(group.rfind('/'));
-    }
-  }
-  directories.emplace_back(kRoot);
-  return directories;
-}
-
-// What the limit of one cgroup leaves; nothing when it has none.
-std::optional<uint64_t> memory_left_in(const std::string& group) {
-  const auto limit = number(group + "/memory.max");
-  const auto charged = number(group + "/memory.current");
-  if (!limit || !charged) return std::nullopt;
-  // Clean page cache is charged to the group, but given up before anything fails.
-  uint64_t reclaimable = 0;
-  for (const char* kind : {"inactive_file", "active_file", "slab_reclaimable"}) {
-    uint64_t bytes = 0;
-    if (const auto text = field(group + "/memory.stat", kind)) std::istringstream(*text) >> bytes;
-    reclaimable += bytes;
-  }
-  const uint64_t used = *charged - std::min(*charged, reclaimable);
-  return *limit - std::min(*limit, used);
-}
-
 }  // namespace
 
 std::string processor_name() {
@@ -74,19 +35,13 @@ std::string processor_name() {
 }
 
 int usable_threads() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  int threads = 1;
-  if (::sched_getaffinity(0, sizeof mask, &mask) == 0) threads = std::max(1, CPU_COUNT(&mask));
-  for (const std::string& group : cgroup_directories()) {
-    std::ifstream quota_file(group + "/cpu.max");
-    double quota_us = 0;
-    double period_us = 0;
-    if (quota_file >> quota_us >> period_us && period_us > 0) {
-      threads = std::min(threads, std::max(1, static_cast<int>(std::ceil(quota_us / period_us))));
-    }
-  }
-  return threads;
+  const std::vector<Processor> processors = describe_processors(allowed_processors());
+  return usable_threads(count_cores(processors), cgroup_limits().processors);
+}
+
+int usable_threads(int num_cores, std::optional<double> quota_processors) {
+  const double limit = std::min<double>(num_cores, quota_processors.value_or(num_cores));
+  return std::max(1, static_cast<int>(std::floor(limit)));
 }
 
 uint64_t resident_memory_bytes() {
@@ -104,10 +59,7 @@ uint64_t available_memory_bytes() {
     uint64_t kibibytes = 0;
     if (stream >> kibibytes) available = kibibytes * 1024;
   }
-  for (const std::string& group : cgroup_directories()) {
-    if (const auto left = memory_left_in(group)) available = std::min(available, *left);
-  }
-  return available;
+  return std::min(available, cgroup_limits().memory_left_bytes.value_or(available));
 }
 
 }  // namespace ingot::base

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -34,6 +35,15 @@ TEST(Machine, ThreadsFollowTheAffinityMask) {
   EXPECT_EQ(usable_threads(), 1);
   ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
   EXPECT_EQ(usable_threads(), threads);
+}
+
+TEST(Machine, ThreadsAreWholeCoresOfTheQuota) {
+  EXPECT_EQ(usable_threads(8, std::nullopt), 8);
+  EXPECT_EQ(usable_threads(8, 16.0), 8);
+  EXPECT_EQ(usable_threads(8, 3.99), 3) << "a fourth would be stopped nearly always";
+  EXPECT_EQ(usable_threads(8, 3.0), 3);
+  EXPECT_EQ(usable_threads(8, 0.5), 1);
+  EXPECT_EQ(usable_threads(1, std::nullopt), 1);
 }
 
 TEST(Machine, AvailableMemoryIsPartOfTheMachine) {

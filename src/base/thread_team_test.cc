@@ -1,70 +1,52 @@
 #include "base/thread_team.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 #include <numeric>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/processors.h"
+
 namespace ingot::base {
 namespace {
 
-void expect_cover(int64_t count, int size, int64_t grain) {
-  int64_t next = 0;
-  int64_t tiles_min = count;
-  int64_t tiles_max = 0;
-  for (int member = 0; member < size; ++member) {
-    const IndexRange share = share_of(count, member, size, grain);
-    ASSERT_EQ(share.begin, next) << count << " " << member << "/" << size << " by " << grain;
-    ASSERT_LE(share.begin, share.end);
-    ASSERT_TRUE(share.begin % grain == 0 || share.begin == count);
-    const int64_t tiles = (share.end - share.begin + grain - 1) / grain;
-    tiles_min = std::min(tiles_min, tiles);
-    tiles_max = std::max(tiles_max, tiles);
-    next = share.end;
-  }
-  ASSERT_EQ(next, count);
-  ASSERT_LE(tiles_max - tiles_min, 1) << "nobody has two tiles more than another";
-}
-
-TEST(ShareOf, CoversEveryIndexOnce) {
-  for (const int64_t count : {0, 1, 2, 3, 7, 8, 16, 31, 32, 33, 100, 257, 1024, 6144}) {
-    for (int size = 1; size <= 17; ++size) {
-      for (const int64_t grain : {1, 2, 3, 16, 32, 1000}) expect_cover(count, size, grain);
-    }
-  }
-  expect_cover(int64_t{1} << 60, 192, 64);
-}
+// One count for all, several groups of members, and a last group that is not full.
+constexpr int kSizes[] = {1, 2, 3, 4, 8, 16, 17, 21};
 
 TEST(ThreadTeam, EveryMemberWorksOnceARun) {
-  for (int size = 1; size <= 4; ++size) {
+  for (const int size : kSizes) {
     ThreadTeam team(size);
     EXPECT_EQ(team.size(), size);
     std::vector<int> calls(static_cast<size_t>(size));
-    constexpr int kRuns = 500;
-    for (int run = 0; run < kRuns; ++run) {
+    const int num_runs = size <= 4 ? 500 : 100;
+    for (int run = 0; run < num_runs; ++run) {
       // Not atomic: run() itself must order these.
       team.run([&](int member) { ++calls[static_cast<size_t>(member)]; });
     }
-    EXPECT_EQ(calls, std::vector<int>(static_cast<size_t>(size), kRuns));
+    EXPECT_EQ(calls, std::vector<int>(static_cast<size_t>(size), num_runs));
   }
 }
 
 TEST(ThreadTeam, BarrierShowsWhatOthersWrote) {
-  constexpr int kRounds = 1000;
-  for (int size = 1; size <= 4; ++size) {
+  for (const int size : kSizes) {
     ThreadTeam team(size);
     std::vector<int64_t> values(static_cast<size_t>(size));
     std::atomic<int> wrong{0};
+    const int num_rounds = size <= 4 ? 1000 : 100;
     team.run([&](int member) {
-      for (int round = 1; round <= kRounds; ++round) {
+      for (int round = 1; round <= num_rounds; ++round) {
         values[static_cast<size_t>(member)] = round * 10 + member;
-        team.barrier();
+        team.barrier(member);
         int64_t expected = 0;
         for (int other = 0; other < size; ++other) expected += round * 10 + other;
         if (std::accumulate(values.begin(), values.end(), int64_t{0}) != expected) ++wrong;
-        team.barrier();
+        team.barrier(member);
       }
     });
     EXPECT_EQ(wrong.load(), 0);
@@ -82,7 +64,7 @@ TEST(ThreadTeam, WaitsForASlowMember) {
       for (uint64_t i = 0; i < 20'000'000; ++i) sink.store(i, std::memory_order_relaxed);
       before = 1;
     }
-    team.barrier();
+    team.barrier(member);
     if (member == 2) after = before;
   });
   EXPECT_EQ(after, 1);
@@ -101,7 +83,7 @@ TEST(ThreadTeam, ManyTeamsComeAndGo) {
 
 TEST(ThreadTeam, MembersShareOutASum) {
   constexpr int64_t kCount = 100'003;
-  for (int size = 1; size <= 4; ++size) {
+  for (const int size : kSizes) {
     ThreadTeam team(size);
     std::vector<int> touched(kCount);
     team.run([&](int member) {
@@ -118,6 +100,126 @@ TEST(ThreadTeam, CreateGivesATeamThatRuns) {
   std::atomic<int> members{0};
   (*team)->run([&](int) { ++members; });
   EXPECT_EQ(members.load(), 3);
+}
+
+// Processor time of the calling thread, or of the whole process.
+int64_t processor_time_ns(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+// A fraction of the time waited, and many times the time for which a member spins.
+constexpr int64_t kLittleTimeNs = 10'000'000;
+
+void wait_50_ms() {
+  const timespec time{.tv_sec = 0, .tv_nsec = 50'000'000};
+  ::nanosleep(&time, nullptr);
+}
+
+TEST(ThreadTeam, WaitingForALateMemberCostsLittle) {
+  for (const int size : {2, 3, 8}) {
+    ThreadTeam team(size);
+    std::vector<int64_t> spent_ns(static_cast<size_t>(size));
+    team.run([&](int member) {
+      team.barrier(member);
+      const int64_t before = processor_time_ns(CLOCK_THREAD_CPUTIME_ID);
+      if (member == 1) wait_50_ms();
+      team.barrier(member);
+      spent_ns[static_cast<size_t>(member)] = processor_time_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+    });
+    EXPECT_LT(*std::ranges::max_element(spent_ns), kLittleTimeNs) << size;
+  }
+}
+
+TEST(ThreadTeam, AnIdleTeamCostsNothing) {
+  ThreadTeam team(8);
+  team.run([](int) {});
+  wait_50_ms();  // until all of them sleep
+  const int64_t before = processor_time_ns(CLOCK_PROCESS_CPUTIME_ID);
+  for (int i = 0; i < 3; ++i) wait_50_ms();
+  EXPECT_LT(processor_time_ns(CLOCK_PROCESS_CPUTIME_ID) - before, kLittleTimeNs);
+}
+
+// Members that sleep before each barrier in turn, so that waiting spins here and sleeps there.
+TEST(ThreadTeam, MembersMayFallAsleepAtAnyBarrier) {
+  for (const int size : {2, 3, 8}) {
+    ThreadTeam team(size);
+    constexpr int kRounds = 60;
+    std::vector<int> rounds(static_cast<size_t>(size));
+    std::atomic<int> wrong{0};
+    team.run([&](int member) {
+      for (int round = 0; round < kRounds; ++round) {
+        if (round % (2 * size) == member) {
+          const timespec time{.tv_sec = 0, .tv_nsec = 100'000 + round * 1'000};
+          ::nanosleep(&time, nullptr);
+        }
+        rounds[static_cast<size_t>(member)] = round;
+        team.barrier(member);
+        for (const int other : rounds) wrong += other != round ? 1 : 0;
+        team.barrier(member);
+      }
+    });
+    EXPECT_EQ(wrong.load(), 0) << size;
+  }
+}
+
+std::vector<std::vector<int>> processors_of_members(ThreadTeam& team) {
+  std::vector<std::vector<int>> processors(static_cast<size_t>(team.size()));
+  team.run([&](int member) { processors[static_cast<size_t>(member)] = allowed_processors(); });
+  return processors;
+}
+
+TEST(ThreadTeam, MembersHaveProcessorsOfTheirOwn) {
+  const std::vector<int> allowed = allowed_processors();
+  const int size = static_cast<int>(std::min<size_t>(allowed.size(), 5));
+  if (size < 2) GTEST_SKIP() << "one processor";
+  ThreadTeam team(size);
+  ASSERT_EQ(team.placement(), ThreadTeam::Placement::kOwnProcessors);
+  std::set<int> taken;
+  const std::vector<std::vector<int>> processors = processors_of_members(team);
+  for (int member = 0; member < size; ++member) {
+    const std::vector<int>& own = processors[static_cast<size_t>(member)];
+    ASSERT_FALSE(own.empty());
+    for (const Processor& processor : describe_processors(own)) {
+      EXPECT_EQ(processor.node, team.node_of(member));
+    }
+    for (const int number : own) {
+      EXPECT_TRUE(std::ranges::binary_search(allowed, number));
+      EXPECT_TRUE(taken.insert(number).second) << "two members may run on " << number;
+    }
+  }
+  EXPECT_EQ(allowed_processors(), allowed) << "the caller goes where it pleases afterwards";
+  EXPECT_TRUE(team.placement_line().contains("of its own")) << team.placement_line();
+}
+
+TEST(ThreadTeam, ACrowdedTeamIsLeftToTheSystem) {
+  const std::vector<int> allowed = allowed_processors();
+  ThreadTeam team(static_cast<int>(allowed.size()) + 1);
+  EXPECT_EQ(team.placement(), ThreadTeam::Placement::kCrowded);
+  for (const std::vector<int>& own : processors_of_members(team)) EXPECT_EQ(own, allowed);
+  EXPECT_TRUE(team.placement_line().contains("wait for each other")) << team.placement_line();
+}
+
+TEST(ThreadTeam, ASeatLastsFromRunToRun) {
+  const std::vector<int> allowed = allowed_processors();
+  if (allowed.size() < 2) GTEST_SKIP() << "one processor";
+  ThreadTeam team(2);
+  std::vector<int> own;
+  {
+    const ThreadTeam::Seat seat(team);
+    own = allowed_processors();
+    EXPECT_LT(own.size(), allowed.size());
+    EXPECT_EQ(processors_of_members(team).front(), own);
+    EXPECT_EQ(allowed_processors(), own);
+    // Another thread may still enter the team, and leaves the seat to its holder.
+    std::jthread([&] { EXPECT_EQ(processors_of_members(team).front(), own); }).join();
+    EXPECT_EQ(processors_of_members(team).front(), own);
+    EXPECT_EQ(allowed_processors(), own);
+  }
+  EXPECT_EQ(allowed_processors(), allowed);
+  EXPECT_EQ(processors_of_members(team).front(), own);
+  EXPECT_EQ(allowed_processors(), allowed);
 }
 
 }  // namespace

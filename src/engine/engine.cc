@@ -156,6 +156,8 @@ EngineStats Engine::stats() const {
 }
 
 void Engine::serve() {
+  // Not step by step: between steps another thread's work might take it elsewhere.
+  const base::ThreadTeam::Seat seat(runner_->team());
   while (take_commands()) step();
   end_all();
 }

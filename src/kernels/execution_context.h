@@ -15,7 +15,7 @@ class ExecutionContext {
 
   int member() const { return member_; }
   int team_size() const { return team_->size(); }
-  void barrier() const { team_->barrier(); }
+  void barrier() const { team_->barrier(member_); }
 
   base::IndexRange share(int64_t count, int64_t grain = 1) const {
     return base::share_of(count, member_, team_->size(), grain);
