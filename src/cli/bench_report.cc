@@ -15,6 +15,9 @@ using engine::StepBenchmarkReport;
 using engine::TestResult;
 using model::StepCost;
 
+// A team waits at barriers, where its members sleep at last; less than this is taken from it.
+constexpr double kQuietShare = 0.8;
+
 std::string name_of(const TestResult& test) {
   if (test.kind == engine::TestKind::kPrefill) return fmt::format("prefill {}", test.tokens);
   std::string text = fmt::format("decode {}", test.tokens);
@@ -185,8 +188,9 @@ void print_bench(const StepBenchmarkReport& report, const BenchEngineOptions& op
                cost.bytes() / seconds / 1e9, mac_rates(cost, seconds));
   }
   print_speculation(report, options.simulated_acceptance);
-  fmt::print("\nmedians of {}; the steps got {:.0f}% of the processor time of their threads\n",
-             options.repetitions, 100 * report.processor_share);
+  fmt::print("\nmedians of {}; the steps got {:.0f}% of the processor time of their threads{}\n",
+             options.repetitions, 100 * report.processor_share,
+             report.processor_share < kQuietShare ? ": other work slowed them and the probes" : "");
 }
 
 void add_bench(json::object& document, const StepBenchmarkReport& report,

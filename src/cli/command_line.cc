@@ -357,6 +357,11 @@ Command add_synth(CLI::App& program) {
   app->add_option("--dtype", options->dtype, "Stored type of the weights")
       ->check(CLI::IsMember({"bf16", "f32"}))
       ->capture_default_str();
+  app->add_option("--recipe", options->recipe,
+                  fmt::format("Round the weights as ingot quantize would, by a TOML file or one of "
+                              "{}. Takes the space of unrounded weights until it is done",
+                              fmt::join(quantize::recipe_names(), ", ")))
+      ->type_name("NAME|FILE");
   app->add_option("--layers", options->layers,
                   "Main layers to keep: one dense, then MoE, indexers full, shared, shared, shared")
       ->check(CLI::Range(1, 1024));

@@ -295,22 +295,6 @@ void print_findings(const std::vector<Finding>& findings) {
   }
 }
 
-void print_ledger(const kernels::Ledger& ledger) {
-  fmt::print("\n  {:<13} {:<19} {:<27} {:>5} {:>7} {:>7}  {:<9} {:<9} {}\n", "operation", "formats",
-             "shape", "uses", "bytes", "macs", "tuning", "target", "kernel");
-  for (const kernels::LedgerEntry& entry : ledger.entries()) {
-    fmt::print("  {:<13} {:<19} {:<27} {:>5} {:>6.1f}% {:>6.1f}%  {:<9} {:<9} {}{}\n",
-               entry.operation, entry.formats, entry.shape, entry.uses, 100 * ledger.share(entry),
-               100 * ledger.mac_share(entry), name(entry.tuning), name(entry.target), entry.variant,
-               entry.why_not_faster.empty() ? "" : "  (" + entry.why_not_faster + ")");
-  }
-  fmt::print(
-      "  {:.1f}% of the {} read per token run on reference kernels; multiplications (macs) are "
-      "those with {} keys to attend to\n",
-      100 * ledger.reference_share(), stored_bytes(static_cast<uint64_t>(ledger.bytes_per_token())),
-      grouped(kernels::kLedgerKeys));
-}
-
 json::object modules_json(const model::Inspection& inspection) {
   json::object modules;
   for (size_t i = 0; i < model::kModuleClasses; ++i) {
@@ -406,7 +390,7 @@ base::Result<int> inspect(const CommonOptions& common, const InspectOptions& opt
       fmt::print("\n  how it was made, by ingot quantize:\n{}", describe(*subject.quantization));
     }
     if (subject.plan) print_findings(subject.plan->findings);
-    if (subject.ledger) print_ledger(*subject.ledger);
+    if (subject.ledger) fmt::print("\n{}", describe(*subject.ledger));
     if (subject.loader) print(*subject.loader);
   }
   return loads ? 0 : 1;

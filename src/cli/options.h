@@ -104,6 +104,7 @@ struct SynthOptions {
   std::filesystem::path destination;
   std::string config;  // a name or a file
   std::string dtype = "bf16";
+  std::string recipe;  // a name or a file; empty: nothing is quantized
   std::string mtp = "keep";
   std::optional<int64_t> layers;
   std::optional<int64_t> experts;

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/grouped.h"
+#include "base/progress.h"
+
 namespace ingot::kernels {
 
 std::string_view name(Tuning tuning) {
@@ -89,6 +92,26 @@ double Ledger::reference_share() const {
     if (entry.target == Target::kReference) share_sum += share(entry);
   }
   return share_sum;
+}
+
+std::string describe(const Ledger& ledger) {
+  std::string text =
+      fmt::format("  {:<13} {:<20} {:<30} {:>5} {:>7} {:>7}  {:<9} {:<9} {}\n", "operation",
+                  "formats", "shape", "uses", "bytes", "macs", "tuning", "target", "kernel");
+  for (const LedgerEntry& entry : ledger.entries()) {
+    text += fmt::format("  {:<13} {:<20} {:<30} {:>5} {:>6.1f}% {:>6.1f}%  {:<9} {:<9} {}{}\n",
+                        entry.operation, entry.formats, entry.shape, entry.uses,
+                        100 * ledger.share(entry), 100 * ledger.mac_share(entry),
+                        name(entry.tuning), name(entry.target), entry.variant,
+                        entry.why_not_faster.empty() ? "" : "  (" + entry.why_not_faster + ")");
+  }
+  text += fmt::format(
+      "  {:.1f}% of the {} read per token are read by reference kernels; macs are counted with {} "
+      "keys\n",
+      100 * ledger.reference_share(),
+      base::format_bytes(static_cast<uint64_t>(ledger.bytes_per_token())),
+      base::grouped(kLedgerKeys));
+  return text;
 }
 
 base::json::array to_json(const Ledger& ledger) {

@@ -66,6 +66,9 @@ class Ledger {
   std::vector<LedgerEntry> entries_;
 };
 
+// The table that people read, two spaces in: a row an entry and a line of sums.
+std::string describe(const Ledger& ledger);
+
 // The entries, each with its shares, as reports have them.
 base::json::array to_json(const Ledger& ledger);
 
