@@ -4,6 +4,12 @@ namespace ingot::base {
 
 Instant SystemClock::now() const { return std::chrono::steady_clock::now(); }
 
+Duration process_cpu_time() {
+  std::timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec);
+}
+
 std::string utc_timestamp() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm parts{};

@@ -24,6 +24,9 @@ class SystemClock final : public Clock {
   Instant now() const override;
 };
 
+// Processor time that all threads of this process have had.
+Duration process_cpu_time();
+
 // Wall time in UTC as "2026-11-30T07:11:27Z", for provenance records only.
 std::string utc_timestamp();
 

@@ -357,6 +357,11 @@ Command add_synth(CLI::App& program) {
   app->add_option("--dtype", options->dtype, "Stored type of the weights")
       ->check(CLI::IsMember({"bf16", "f32"}))
       ->capture_default_str();
+  app->add_option("--recipe", options->recipe,
+                  fmt::format("Round the weights as ingot quantize would, by a TOML file or one of "
+                              "{}. Takes the space of unrounded weights until it is done",
+                              fmt::join(quantize::recipe_names(), ", ")))
+      ->type_name("NAME|FILE");
   app->add_option("--layers", options->layers,
                   "Main layers to keep: one dense, then MoE, indexers full, shared, shared, shared")
       ->check(CLI::Range(1, 1024));
@@ -369,6 +374,85 @@ Command add_synth(CLI::App& program) {
       ->check(not_negative)
       ->capture_default_str();
   return {app, [options](const CommonOptions& common) { return synth(common, *options); }};
+}
+
+CLI::Option* add_counts(CLI::App& app, const char* name, std::vector<int64_t>& values,
+                        const char* help, int64_t least) {
+  return app.add_option(name, values, help)
+      ->type_name("A,B,..")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(least, int64_t{1} << 24))
+      ->capture_default_str();
+}
+
+void add_bench_tests(CLI::App& app, BenchEngineOptions& options) {
+  add_counts(app, "--prefill", options.prefill,
+             "Tokens of a prompt, each number a test from an empty cache; 0: none", 0);
+  add_counts(app, "--depth", options.depth, "Positions in the cache when decoding begins", 0);
+  add_counts(app, "--batch", options.batch, "Sequences that are decoded together", 1)
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--decode", options.decode,
+                 "Tokens to decode of each sequence, at every depth and batch; 0: none")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 20))
+      ->capture_default_str();
+  app.add_option("--max-step-tokens", options.max_step_tokens,
+                 "Tokens that one step computes at most; a longer prompt takes several")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  app.add_option("--repetitions", options.repetitions, "How often each test is timed")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+}
+
+Command add_bench_engine(CLI::App& bench) {
+  CLI::App* app = bench.add_subcommand(
+      "engine",
+      "How fast a model's steps are on this machine, and how far from what the machine can do.\n"
+      "Steps are timed directly, on random tokens, without sampling. Probes of the memory's and "
+      "the\n"
+      "processor's rates alternate with them; the floor is the least time that these leave for "
+      "the\n"
+      "bytes and multiply-accumulates (macs) of a step. No tokenizer is needed.");
+  auto options = std::make_shared<BenchEngineOptions>();
+  app->add_option("MODEL", options->model.model,
+                  "Model directory: config.json and safetensors; ingot synth makes such")
+      ->type_name("DIR")
+      ->required();
+  add_numeric_options(*app, options->model);
+  add_bench_tests(*app, *options);
+  app->add_option(
+         "--speculative-tokens", options->speculative_tokens,
+         "Also time drafting and verifying 1 to K tokens with the MTP layer; its rows then "
+         "are part of all other tests")
+      ->type_name("K")
+      ->check(CLI::Range(0, 16))
+      ->capture_default_str();
+  app->add_option("--simulate-acceptance", options->simulated_acceptance,
+                  "How often the first draft of a chain is right, the second if the first was, and "
+                  "so on: shows what speculation would gain")
+      ->type_name("A1,A2,..")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(not_nan);
+  app->add_option("--seed", options->seed, "The same seed gives the same tokens")
+      ->check(not_negative)
+      ->capture_default_str();
+  auto allowed = std::make_shared<bool>(false);
+  app->add_flag("--allow-slow-kernels", *allowed,
+                "Measure also where the reference kernels do more than 1% of a step");
+  return {app, [options, allowed](const CommonOptions& common) {
+            using enum engine::RunnerOptions::SlowKernels;
+            options->model.slow_kernels = *allowed ? kWarn : kRefuse;
+            return bench_engine(common, *options);
+          }};
+}
+
+CLI::App& add_bench(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("bench", "How fast a model runs here.");
+  app->require_subcommand(1);
+  app->fallthrough();
+  return *app;
 }
 
 Command add_quantize(CLI::App& program) {
@@ -436,8 +520,10 @@ int run(int argc, const char* const* argv) {
       ->check(CLI::Range(1, 1024));
   program.add_flag("--json", common.json, "Print the result as JSON");
   const std::vector<Command> commands = {
-      add_inspect(program),  add_score(program), add_generate(program), add_chat(program),
-      add_tokenize(program), add_synth(program), add_quantize(program)};
+      add_inspect(program),  add_score(program),
+      add_generate(program), add_chat(program),
+      add_tokenize(program), add_synth(program),
+      add_quantize(program), add_bench_engine(add_bench(program))};
   for (const Command& command : commands) {
     command.app->footer("Also --json, --threads N and --config FILE; see ingot --help.");
   }

@@ -15,7 +15,6 @@
 #include "model/end_of_sequence.h"
 #include "model/inspection.h"
 #include "model/kv_cache.h"
-#include "model/transformer.h"
 #include "quantize/quantization_report.h"
 
 namespace ingot::cli {
@@ -147,7 +146,7 @@ void open_quantization(Subject& subject, const std::filesystem::path& directory)
 }
 
 // Adds a finding when a plan without errors has a use that no kernel of this build takes, and the
-// ledger when it is wanted. The ledger is of the main layers, the MTP layer runs only for drafts.
+// ledger when it is wanted, with the MTP layer where there is one.
 base::Status choose_kernels(Subject& subject, const CommonOptions& common,
                             const InspectOptions& options) {
   if (!subject.plan) {
@@ -169,11 +168,7 @@ base::Status choose_kernels(Subject& subject, const CommonOptions& common,
     return {};
   }
   if (!options.kernels) return {};
-  const model::Weights weights = TRY(
-      model::Weights::shapes_of(subject.config, plan, model::MtpChoice::kLeaveOut,
-                                {.target = choices->target, .activations = choices->activations}));
-  subject.ledger = TRY(model::Transformer::create(subject.config, weights, *choices))
-  .ledger();
+  subject.ledger = choices->ledger;
   return {};
 }
 
@@ -300,20 +295,6 @@ void print_findings(const std::vector<Finding>& findings) {
   }
 }
 
-void print_ledger(const kernels::Ledger& ledger) {
-  fmt::print("\n  {:<13} {:<19} {:<27} {:>5} {:>7}  {:<9} {}\n", "operation", "formats", "shape",
-             "uses", "bytes", "tuning", "kernel");
-  for (const kernels::LedgerEntry& entry : ledger.entries()) {
-    fmt::print("  {:<13} {:<19} {:<27} {:>5} {:>6.1f}%  {:<9} {}{}\n", entry.operation,
-               entry.formats, entry.shape, entry.uses, 100 * ledger.share(entry),
-               name(entry.tuning), entry.variant,
-               entry.why_not_faster.empty() ? "" : "  (" + entry.why_not_faster + ")");
-  }
-  fmt::print("  {:.1f}% of the {} read per token run on reference kernels\n",
-             100 * ledger.reference_share(),
-             stored_bytes(static_cast<uint64_t>(ledger.bytes_per_token())));
-}
-
 json::object modules_json(const model::Inspection& inspection) {
   json::object modules;
   for (size_t i = 0; i < model::kModuleClasses; ++i) {
@@ -330,22 +311,6 @@ json::object modules_json(const model::Inspection& inspection) {
                                                               {"bytes", module.bytes}};
   }
   return modules;
-}
-
-json::array ledger_json(const kernels::Ledger& ledger) {
-  json::array rows;
-  for (const kernels::LedgerEntry& entry : ledger.entries()) {
-    rows.push_back(json::object{{"operation", entry.operation},
-                                {"formats", entry.formats},
-                                {"shape", entry.shape},
-                                {"kernel", entry.variant},
-                                {"target", name(entry.target)},
-                                {"tuning", name(entry.tuning)},
-                                {"why_not_faster", entry.why_not_faster},
-                                {"uses", entry.uses},
-                                {"bytes_per_token", entry.bytes_per_token}});
-  }
-  return rows;
 }
 
 json::object text_json(const engine::ModelText& model_text) {
@@ -399,7 +364,7 @@ void print_json(const Subject& subject, int threads) {
   if (subject.quantization) document["quantization"] = quantization_json(*subject.quantization);
   document["findings"] = std::move(findings);
   if (subject.loader) document["loader"] = to_json(*subject.loader);
-  if (subject.ledger) document["kernels"] = ledger_json(*subject.ledger);
+  if (subject.ledger) document["kernels"] = to_json(*subject.ledger);
   document["rows"] = std::move(rows);
   fmt::print("{}", base::pretty_json(document));
 }
@@ -425,7 +390,7 @@ base::Result<int> inspect(const CommonOptions& common, const InspectOptions& opt
       fmt::print("\n  how it was made, by ingot quantize:\n{}", describe(*subject.quantization));
     }
     if (subject.plan) print_findings(subject.plan->findings);
-    if (subject.ledger) print_ledger(*subject.ledger);
+    if (subject.ledger) fmt::print("\n{}", describe(*subject.ledger));
     if (subject.loader) print(*subject.loader);
   }
   return loads ? 0 : 1;

@@ -92,6 +92,10 @@ base::Result<std::unique_ptr<ModelSession>> open_session(const CommonOptions& co
   session->model =
       TRY(engine::LoadedModel::load(options.model, executor, *session->team, session->clock));
   for (const std::string& note : session->model->notes()) base::log_info(note);
+  // Who forces the reference kernels knows that they are slow.
+  if (!session->model->slow_kernels().empty() && executor.target > kernels::Target::kReference) {
+    base::log_warning(session->model->slow_kernels());
+  }
   return session;
 }
 

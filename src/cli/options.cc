@@ -30,6 +30,7 @@ base::Result<engine::RunnerOptions> executor_options(const CommonOptions& common
   engine::RunnerOptions result;
   result.numeric.activations = activation_choice(options.activations);
   result.numeric.kv_type = kv_type(options.kv_dtype);
+  result.slow_kernels = options.slow_kernels;
   result.target = TRY(kernels::usable_target(common.targets));
   return result;
 }

@@ -25,6 +25,9 @@ struct ModelOptions {
   std::filesystem::path model;
   std::string activations = "auto";
   std::string kv_dtype = "auto";
+  // Whether hot shapes may run on reference kernels; commands that measure or serve refuse that
+  // unless it is asked for.
+  engine::RunnerOptions::SlowKernels slow_kernels = engine::RunnerOptions::SlowKernels::kWarn;
 };
 
 // Options of every command that serves requests.
@@ -101,9 +104,23 @@ struct SynthOptions {
   std::filesystem::path destination;
   std::string config;  // a name or a file
   std::string dtype = "bf16";
+  std::string recipe;  // a name or a file; empty: nothing is quantized
   std::string mtp = "keep";
   std::optional<int64_t> layers;
   std::optional<int64_t> experts;
+  uint64_t seed = 0;
+};
+
+struct BenchEngineOptions {
+  ModelOptions model;
+  std::vector<int64_t> prefill = {512};
+  std::vector<int64_t> depth = {0};
+  std::vector<int64_t> batch = {1};
+  int64_t decode = 64;
+  int64_t max_step_tokens = 512;
+  int32_t repetitions = 5;
+  int32_t speculative_tokens = 0;
+  std::vector<double> simulated_acceptance;  // by position; only counted with
   uint64_t seed = 0;
 };
 
@@ -126,6 +143,7 @@ base::Result<int> generate(const CommonOptions& common, const GenerateOptions& o
 base::Result<int> chat(const CommonOptions& common, const ChatOptions& options);
 base::Result<int> tokenize(const CommonOptions& common, const TokenizeOptions& options);
 base::Result<int> synth(const CommonOptions& common, const SynthOptions& options);
+base::Result<int> bench_engine(const CommonOptions& common, const BenchEngineOptions& options);
 base::Result<int> quantize(const CommonOptions& common, const QuantizeOptions& options);
 
 // Threads to use, and the rest in the form that the engine takes.

@@ -43,9 +43,9 @@ CacheType choose_cache_type(NumericOptions::KvType choice, const model::Weights&
   return format == kernels::WeightFormat::kF32 ? CacheType::kF32 : CacheType::kBF16;
 }
 
-base::Result<model::TransformerOptions> choose_kernels(const model::ModelConfig& config,
-                                                       const model::LoadPlan& plan,
-                                                       const RunnerOptions& options) {
+base::Result<KernelChoice> choose_kernels(const model::ModelConfig& config,
+                                          const model::LoadPlan& plan,
+                                          const RunnerOptions& options) {
   const model::HeldFor held_for{.target = options.target,
                                 .activations = options.numeric.activations};
   const model::Weights shapes = TRY(model::Weights::shapes_of(config, plan, options.mtp, held_for));
@@ -53,8 +53,14 @@ base::Result<model::TransformerOptions> choose_kernels(const model::ModelConfig&
       .target = options.target,
       .activations = options.numeric.activations,
       .cache = choose_cache_type(options.numeric.kv_type, shapes)};
-  TRY(model::Transformer::create(config, shapes, choices));
-  return choices;
+  const model::Transformer transformer = TRY(model::Transformer::create(config, shapes, choices));
+  if (options.slow_kernels == RunnerOptions::SlowKernels::kRefuse) {
+    const std::string slow = transformer.ledger().describe_slow_entries();
+    if (!slow.empty()) {
+      return base::error("{}; --allow-slow-kernels runs it all the same", slow);
+    }
+  }
+  return KernelChoice{.options = choices, .ledger = transformer.ledger()};
 }
 
 base::Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::filesystem::path& directory,
@@ -86,7 +92,9 @@ base::Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::filesyst
     loaded->notes_.emplace_back(
         "this checkpoint has no MTP layer, so nothing is drafted: speculation is off");
   }
-  const model::TransformerOptions choices = TRY(choose_kernels(loaded->config_, plan, options));
+  const KernelChoice choice = TRY(choose_kernels(loaded->config_, plan, options));
+  const model::TransformerOptions& choices = choice.options;
+  loaded->slow_kernels_ = choice.ledger.describe_slow_entries();
   loaded->weights_ = std::make_unique<model::Weights>(TRY(model::Weights::load(
       loaded->config_, plan, options.mtp,
       {.target = choices.target, .activations = choices.activations}, checkpoint, team, clock)));
@@ -94,6 +102,7 @@ base::Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::filesyst
   loaded->transformer_ = std::make_unique<model::Transformer>(
       TRY(model::Transformer::create(loaded->config_, *loaded->weights_, choices)));
   loaded->target_ = options.target;
+  loaded->activation_choice_ = options.numeric.activations;
   loaded->hash_ = model::model_hash(config_text, checkpoint);
   std::ranges::move(model::summarize(plan.findings), std::back_inserter(loaded->notes_));
   if (multiplies_in_int8_unasked(plan, options.numeric)) {

@@ -34,16 +34,23 @@ struct RunnerOptions {
   model::MtpChoice mtp = model::MtpChoice::kLeaveOut;
   // Whether a checkpoint without the MTP layer that is to be loaded is an error, or runs without.
   enum class MtpNeed : uint8_t { kRequired, kIfPresent } mtp_need = MtpNeed::kRequired;
+  // What becomes of a model whose hot shapes (kernels::Ledger) run on reference kernels: it is
+  // refused before a weight is read, or there is a warning about it.
+  enum class SlowKernels : uint8_t { kRefuse, kWarn } slow_kernels = SlowKernels::kWarn;
 };
 
 // The cache's type: with kAuto f32 for f32 weights and bf16 for all others.
 kernels::CacheType choose_cache_type(NumericOptions::KvType choice, const model::Weights& weights);
 
 // Which kernels and types a model would run with, found from shapes alone, so that nothing is read
-// for a model that cannot run. Errors: a use without a kernel.
-base::Result<model::TransformerOptions> choose_kernels(const model::ModelConfig& config,
-                                                       const model::LoadPlan& plan,
-                                                       const RunnerOptions& options);
+// for a model that cannot run. Errors: a use without a kernel; a slow one, if these are refused.
+struct KernelChoice {
+  model::TransformerOptions options;
+  kernels::Ledger ledger;  // of the main layers, and of the MTP layer where it is loaded
+};
+base::Result<KernelChoice> choose_kernels(const model::ModelConfig& config,
+                                          const model::LoadPlan& plan,
+                                          const RunnerOptions& options);
 
 // A model directory that was opened, planned and loaded: config, weights in memory, and the model
 // put together from them. Immutable.
@@ -64,6 +71,11 @@ class LoadedModel {
   base::Arithmetic arithmetic() const;
   // What is worth saying at start, a line each: also where config and file disagree.
   const std::vector<std::string>& notes() const { return notes_; }
+  // Of what runs slower than it could, in a line; empty where nothing does.
+  const std::string& slow_kernels() const { return slow_kernels_; }
+  model::ActivationChoice activation_choice() const { return activation_choice_; }
+  // Shapes and formats of what is loaded.
+  const model::Weights& weights() const { return *weights_; }
 
  private:
   LoadedModel() = default;
@@ -73,8 +85,10 @@ class LoadedModel {
   std::unique_ptr<model::Transformer> transformer_;
   kernels::CacheType cache_type_ = kernels::CacheType::kF32;
   kernels::Target target_ = kernels::Target::kReference;
+  model::ActivationChoice activation_choice_ = model::ActivationChoice::kAuto;
   std::string hash_;
   std::vector<std::string> notes_;
+  std::string slow_kernels_;
 };
 
 // The largest step, and how much cache and how many sequences there are.

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "kernels/target.h"
 
 namespace ingot::kernels {
@@ -25,7 +26,14 @@ struct LedgerEntry {
   std::string why_not_faster = {};  // empty when nothing faster exists
   int64_t uses = 1;                 // layers (or experts' layers) with this very choice
   double bytes_per_token = 0;       // weight bytes that one token reads through these uses
+  double macs_per_token = 0;        // multiply-accumulates for it, with kLedgerKeys to attend to
 };
+
+// Keys of a token in the ledger's count of multiply-accumulates.
+inline constexpr int64_t kLedgerKeys = 2048;
+
+// Share of a token's bytes or multiply-accumulates above which a use is hot.
+inline constexpr double kHotShare = 0.01;
 
 // Every choice of kernels that a model made at load: one row per operation, formats and shape.
 class Ledger {
@@ -35,11 +43,21 @@ class Ledger {
 
   const std::vector<LedgerEntry>& entries() const { return entries_; }
 
-  // Sum over all entries.
+  // Sums over all entries.
   double bytes_per_token() const;
+  double macs_per_token() const;
 
-  // The entry's share of the weight bytes read per token, 0..1.
+  // The entry's share of the weight bytes read per token, and of the multiply-accumulates; 0..1.
   double share(const LedgerEntry& entry) const;
+  double mac_share(const LedgerEntry& entry) const;
+
+  // The hot uses that run on a reference kernel, the largest share first.
+  std::vector<const LedgerEntry*> slow_entries() const;
+
+  // The same in a line, the first one with operation, formats, shape, shares and reason: "moe,
+  // mxfp4 x int8, 64 x [1536, 2048], top 4 runs on a reference kernel (...), and 2 more". Empty
+  // when there is none.
+  std::string describe_slow_entries() const;
 
   // Share of those bytes that reference kernels read.
   double reference_share() const;
@@ -47,5 +65,11 @@ class Ledger {
  private:
   std::vector<LedgerEntry> entries_;
 };
+
+// The table that people read, two spaces in: a row an entry and a line of sums.
+std::string describe(const Ledger& ledger);
+
+// The entries, each with its shares, as reports have them.
+base::json::array to_json(const Ledger& ledger);
 
 }  // namespace ingot::kernels

@@ -23,6 +23,7 @@ class DecoderLayer {
                                            KernelSelector& selector);
 
   bool has_indexer() const { return attention_.has_indexer(); }
+  bool has_experts() const { return feed_forward_.has_experts(); }
 
   // Updates workspace.hidden, the residual stream [rows, hidden_size], and writes the rows into
   // layer `layer` of the cache. Collective.

@@ -38,6 +38,8 @@ class FeedForward {
   static base::Result<FeedForward> create(const ModelConfig& config, const LayerWeights& weights,
                                           KernelSelector& selector);
 
+  bool has_experts() const { return !dense_.has_value(); }
+
   // workspace.hidden += feed_forward(workspace.normed) for `rows` rows. Collective.
   void run(const kernels::ExecutionContext& context, int64_t rows, Workspace& workspace) const;
 

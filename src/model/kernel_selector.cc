@@ -19,6 +19,10 @@ double weight_bytes(const Weight& weight) {
   return static_cast<double>(kernels::held_data_bytes(weight) + kernels::held_scale_bytes(weight));
 }
 
+double multiplications(const Weight& weight) {
+  return static_cast<double>(weight.rows) * static_cast<double>(weight.cols);
+}
+
 uint64_t bf16_bytes(int64_t rows, int64_t cols) {
   const int64_t bytes = rows * kernels::activation_row_bytes(ActivationType::kBF16, cols);
   return base::Arena::padded(static_cast<uint64_t>(bytes));
@@ -69,7 +73,8 @@ base::Result<Linear> KernelSelector::select_linear(std::string_view what, const 
   LedgerEntry entry{.operation = "linear",
                     .formats = fmt::format("{} x {}", name(weight.format), name(activation)),
                     .shape = fmt::format("[{}, {}]", weight.rows, weight.cols),
-                    .bytes_per_token = weight_bytes(weight)};
+                    .bytes_per_token = weight_bytes(weight),
+                    .macs_per_token = multiplications(weight)};
   const auto* variant = kernels::select_variant(
       kernels::linear_variants(),
       {.kind = {weight.format, activation, weight.layout}, .out = weight.rows, .in = weight.cols},
@@ -99,11 +104,13 @@ base::Result<KernelSelector::Moe> KernelSelector::moe(std::span<const kernels::M
   const ActivationType activation = activation_type(activations_, format);
   used_.insert(activation);
   const double expert_bytes = 2 * weight_bytes(first.gate) + weight_bytes(first.down);
-  LedgerEntry entry{.operation = "moe",
-                    .formats = fmt::format("{} x {}", name(format), name(activation)),
-                    .shape = fmt::format("{} x [{}, {}], top {}", experts.size(), first.gate.rows,
-                                         first.gate.cols, experts_per_token),
-                    .bytes_per_token = expert_bytes * static_cast<double>(experts_per_token)};
+  LedgerEntry entry{
+      .operation = "moe",
+      .formats = fmt::format("{} x {}", name(format), name(activation)),
+      .shape = fmt::format("{} x [{}, {}], top {}", experts.size(), first.gate.rows,
+                           first.gate.cols, experts_per_token),
+      .bytes_per_token = expert_bytes * static_cast<double>(experts_per_token),
+      .macs_per_token = 3 * multiplications(first.gate) * static_cast<double>(experts_per_token)};
   const auto* variant =
       kernels::select_variant(kernels::moe_variants(),
                               {.kind = {format, activation, first.gate.layout},
@@ -127,7 +134,10 @@ base::Result<kernels::MlaAttendFunction> KernelSelector::mla_attend(const Weight
   LedgerEntry entry{.operation = "mla_attend",
                     .formats = fmt::format("{} x {} cache", name(kv_b.format), name(cache_)),
                     .shape = fmt::format("{} heads x [{} + {}]", heads, kv_b.cols, rope_dim),
-                    .bytes_per_token = weight_bytes(kv_b)};
+                    .bytes_per_token = weight_bytes(kv_b),
+                    .macs_per_token = multiplications(kv_b) +
+                                      static_cast<double>(heads * (2 * kv_b.cols + rope_dim) *
+                                                          kernels::kLedgerKeys)};
   const auto* variant = kernels::select_variant(kernels::mla_attend_variants(),
                                                 {.kind = {kv_b.format, cache_},
                                                  .heads = heads,
@@ -149,7 +159,8 @@ base::Result<kernels::IndexSelectFunction> KernelSelector::index_select(int64_t 
   const kernels::CacheType keys = kernels::index_key_type(cache_);
   LedgerEntry entry{.operation = "index_select",
                     .formats = fmt::format("{} cache", name(keys)),
-                    .shape = fmt::format("{} heads x {}", heads, dim)};
+                    .shape = fmt::format("{} heads x {}", heads, dim),
+                    .macs_per_token = static_cast<double>(heads * dim * kernels::kLedgerKeys)};
   const auto* variant =
       kernels::select_variant(kernels::index_select_variants(),
                               {.kind = {keys}, .heads = heads, .dim = dim}, allowed_, entry);

@@ -36,6 +36,7 @@ class MtpLayer {
                                        const kernels::Weight& embedding, KernelSelector& selector);
 
   bool has_indexer() const { return layer_.has_indexer(); }
+  bool has_experts() const { return layer_.has_experts(); }
 
   // u = eh_proj(concat(rms(embed(token)), rms(hidden))) through the layer; writes the rows into the
   // cache and leaves their output in workspace.hidden. Collective.

@@ -217,24 +217,38 @@ TEST(ReshapedConfig, RefusesWhatNoModelCanBe) {
 }
 
 TEST(NamedConfigs, AreWhole) {
-  for (const char* name : {"tiny", "glm-5.2"}) {
+  for (const char* name : {"tiny", "glm-5.2", "glm-4.7-flash", "deepseek-v3.2"}) {
     ASSERT_NE(named_config(name), nullptr) << name;
     const ModelConfig config = parsed(json_of(named_config(name)).get_object());
     EXPECT_TRUE(config.unread_keys.empty());
     EXPECT_TRUE(named_configs().contains(name));
   }
   EXPECT_EQ(named_config("gpt-2"), nullptr);
-  const ModelConfig published = parsed(golden_config("configs/glm-5.2.json"));
-  const ModelConfig own = parsed(json_of(named_config("glm-5.2")).get_object());
-  const auto ours = list_parameters(own);
-  const auto theirs = list_parameters(published);
-  ASSERT_EQ(ours.size(), theirs.size());
-  for (size_t i = 0; i < ours.size(); ++i) {
-    ASSERT_EQ(ours[i].name, theirs[i].name);
-    ASSERT_EQ(ours[i].shape, theirs[i].shape);
+}
+
+TEST(NamedConfigs, AreThePublishedOnes) {
+  for (const std::string name : {"glm-5.2", "glm-4.7-flash", "deepseek-v3.2"}) {
+    SCOPED_TRACE(name);
+    const ModelConfig published = parsed(golden_config("configs/" + name + ".json"));
+    const ModelConfig own = parsed(json_of(named_config(name)).get_object());
+    const auto ours = list_parameters(own);
+    const auto theirs = list_parameters(published);
+    ASSERT_EQ(ours.size(), theirs.size());
+    for (size_t i = 0; i < ours.size(); ++i) {
+      ASSERT_EQ(ours[i].name, theirs[i].name);
+      ASSERT_EQ(ours[i].shape, theirs[i].shape);
+    }
+    EXPECT_EQ(own.rope_theta, published.rope_theta);
+    EXPECT_EQ(own.yarn, published.yarn);
+    EXPECT_EQ(own.rms_norm_eps, published.rms_norm_eps);
+    EXPECT_EQ(own.n_group, published.n_group);
+    EXPECT_EQ(own.topk_group, published.topk_group);
+    EXPECT_EQ(own.num_experts_per_tok, published.num_experts_per_tok);
+    EXPECT_EQ(own.routed_scaling_factor, published.routed_scaling_factor);
+    EXPECT_EQ(own.index_topk, published.index_topk);
+    EXPECT_EQ(own.max_position_embeddings, published.max_position_embeddings);
+    EXPECT_EQ(own.eos_token_ids, published.eos_token_ids);
   }
-  EXPECT_EQ(own.rope_theta, published.rope_theta);
-  EXPECT_EQ(own.eos_token_ids, published.eos_token_ids);
 }
 
 }  // namespace

@@ -8,11 +8,15 @@
 namespace ingot::model {
 namespace {
 
-// Shows a selection to the observer while no member works on the next one.
+// Shows what a layer decided to the observer while no member works on the next one.
 void observe(const kernels::ExecutionContext& context, const ForwardObserver* observer,
-             int64_t layer, const kernels::BatchRows& rows, const Workspace& w) {
+             int64_t layer, const kernels::BatchRows& rows, bool selected, bool routed,
+             const Workspace& w) {
   if (observer == nullptr) return;
-  if (context.member() == 0) observer->on_selection(layer, rows, w.selection);
+  if (context.member() == 0) {
+    if (selected && observer->on_selection) observer->on_selection(layer, rows, w.selection);
+    if (routed && observer->on_routing) observer->on_routing(layer, rows, w.routing);
+  }
   context.barrier();
 }
 
@@ -49,7 +53,8 @@ void Transformer::forward(const kernels::ExecutionContext& context, const Forwar
   for (size_t i = 0; i < layers_.size(); ++i) {
     const auto layer = static_cast<int64_t>(i);
     layers_[i].run(context, batch.rows, layer, IndexUse::kSelect, cache, w);
-    if (layers_[i].has_indexer()) observe(context, observer, layer, batch.rows, w);
+    observe(context, observer, layer, batch.rows, layers_[i].has_indexer(),
+            layers_[i].has_experts(), w);
   }
   if (batch.hidden_out != nullptr) {
     kernels::rms_norm(context, {.x = w.hidden,
@@ -70,9 +75,8 @@ void Transformer::forward_mtp(const kernels::ExecutionContext& context, const Mt
   kernels::rope_table(context, batch.rows, rope_.frequencies.data(), rope_.amplitude,
                       c.qk_rope_head_dim, w.rope);
   mtp_->run(context, batch, cache, w);
-  if (mtp_->has_indexer() && batch.index_use == IndexUse::kSelect) {
-    observe(context, observer, c.num_hidden_layers, batch.rows, w);
-  }
+  observe(context, observer, c.num_hidden_layers, batch.rows,
+          mtp_->has_indexer() && batch.index_use == IndexUse::kSelect, mtp_->has_experts(), w);
   compute_logits(context, mtp_->head_norm(), batch.logit_rows, batch.num_logit_rows, w);
 }
 

@@ -32,10 +32,12 @@ struct ForwardBatch {
 };
 
 // Sees what a step computes on its way; for tests and diagnosis. Called by member 0 between
-// operations.
+// operations. Each may be empty; the MTP layer's number is num_hidden_layers.
 struct ForwardObserver {
   std::function<void(int64_t layer, const kernels::BatchRows&, const kernels::Selection&)>
-      on_selection;  // after every layer that made one; the MTP layer's is num_hidden_layers
+      on_selection = {};  // after every layer that made one
+  std::function<void(int64_t layer, const kernels::BatchRows&, const kernels::Routing&)>
+      on_routing = {};  // after every layer with routed experts
 };
 
 struct TransformerOptions {

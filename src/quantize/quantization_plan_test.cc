@@ -133,6 +133,14 @@ TEST(QuantizationPlan, BuiltInRecipesDecideAsTheyAreDescribed) {
       {"deepseek-v3.2", "deepseek-v3", kept, {}, mxfp4, mxfp4, kept},
       {"deepseek-v3.2", "deepseek-v3.2", kept, kept, mxfp4, mxfp4, kept},
       {"glm-4.7-flash", "glm-4.7-flash", kept, {}, mxfp4, mxfp4, kept},
+      {"experts-mxfp4-rest-fp8",
+       "glm-5.2",
+       fp8,
+       {Treatment::kKeep, Treatment::kFp8Channel},
+       fp8,
+       mxfp4,
+       fp8},
+      {"experts-mxfp4-rest-fp8", "glm-4.7-flash", fp8, {}, fp8, mxfp4, fp8},
       {"experts-only", "glm-5.2", kept, kept, kept, kept, kept},
       {"experts-only", "deepseek-v3", kept, {}, kept, kept, kept},
   };
@@ -251,7 +259,8 @@ TEST(QuantizationPlan, WritesInTheOrderOfQuark) {
 
 // Python's loaders view bytes as elements, which fails at an odd address.
 TEST(QuantizationPlan, EveryOutputIsAligned) {
-  for (const char* recipe : {"amd-glm-5.2", "amd-glm-5.2-attn-fp8", "experts-only"}) {
+  for (const char* recipe :
+       {"amd-glm-5.2", "amd-glm-5.2-attn-fp8", "experts-mxfp4-rest-fp8", "experts-only"}) {
     PlannedModel model(model::small_config());
     model::tensor_named(model.tensors, "model.norm.weight").dtype = DType::kF32;
     model::tensor_named(model.tensors, "lm_head.weight").dtype = DType::kF16;
