@@ -6,6 +6,7 @@
 
 #include "kernels/cache_rows.h"
 #include "kernels/dot_reference.h"
+#include "kernels/mla_attend_avx2.h"
 #include "kernels/weight_rows.h"
 
 namespace ingot::kernels {
@@ -91,7 +92,8 @@ void attend_head(const MlaAttendArgs& args, int64_t row, int64_t head, float* sc
 template <typename W, typename C>
 void mla_attend_reference(const ExecutionContext& context, const MlaAttendArgs& args) {
   float* scratch =
-      args.scratch + context.member() * mla_attend_scratch_floats(args.latent_dim, args.rope_dim);
+      args.scratch +
+      context.member() * mla_attend_scratch_floats(args.heads, args.latent_dim, args.rope_dim);
   // Later rows have more keys: dealing items out in turn evens the load.
   for (int64_t item = context.member(); item < args.rows.count * args.heads;
        item += context.team_size()) {
@@ -111,7 +113,29 @@ constexpr MlaAttendVariant reference(std::string_view name) {
           mla_attend_reference<W, C>};
 }
 
+#if defined(__x86_64__)
+template <WeightFormat kKvB, CacheType kLatents>
+constexpr MlaAttendVariant avx2(std::string_view name, MlaAttendFunction run) {
+  return {name, Target::kAvx2, {kKvB, kLatents}, refuses_nothing<MlaAttendUse>, run};
+}
+#endif
+
 constexpr MlaAttendVariant kVariants[] = {
+#if defined(__x86_64__)
+    avx2<WeightFormat::kF32, CacheType::kF32>("mla_attend_f32_avx2", mla_attend_f32_avx2),
+    avx2<WeightFormat::kF16, CacheType::kF32>("mla_attend_f16_avx2", mla_attend_f16_avx2),
+    avx2<WeightFormat::kBF16, CacheType::kF32>("mla_attend_bf16_avx2", mla_attend_bf16_avx2),
+    avx2<WeightFormat::kF32, CacheType::kBF16>("mla_attend_f32_bf16_avx2",
+                                               mla_attend_f32_bf16_avx2),
+    avx2<WeightFormat::kF16, CacheType::kBF16>("mla_attend_f16_bf16_avx2",
+                                               mla_attend_f16_bf16_avx2),
+    avx2<WeightFormat::kBF16, CacheType::kBF16>("mla_attend_bf16_bf16_avx2",
+                                                mla_attend_bf16_bf16_avx2),
+    avx2<WeightFormat::kF32, CacheType::kFp8>("mla_attend_f32_fp8_avx2", mla_attend_f32_fp8_avx2),
+    avx2<WeightFormat::kF16, CacheType::kFp8>("mla_attend_f16_fp8_avx2", mla_attend_f16_fp8_avx2),
+    avx2<WeightFormat::kBF16, CacheType::kFp8>("mla_attend_bf16_fp8_avx2",
+                                               mla_attend_bf16_fp8_avx2),
+#endif
     reference<F32WeightRow, F32CacheRow>("mla_attend_f32_reference"),
     reference<F16WeightRow, F32CacheRow>("mla_attend_f16_reference"),
     reference<BF16WeightRow, F32CacheRow>("mla_attend_bf16_reference"),

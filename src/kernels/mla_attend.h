@@ -37,9 +37,47 @@ struct MlaAttendArgs {
 
 inline constexpr int64_t kAttendSpanKeys = 512;
 
+// What a member works on at once: kv_b is read once for so many rows (what is absorbed waits in
+// scratch), heads share the keys that they read, and cached rows that need unpacking are unpacked
+// block by block.
+inline constexpr int64_t kAttendTileRows = 16;
+inline constexpr int64_t kAttendTileHeads = 32;
+inline constexpr int64_t kAttendBlockKeys = 64;
+
+// Where the parts of a member's scratch begin, in floats. Widths are whole vectors; arrays that
+// are read side by side do not begin a power of two apart, which would be the same place in caches.
+struct MlaAttendScratch {
+  static constexpr int64_t kVector = 16;
+  static constexpr int64_t padded(int64_t count) {
+    return (count + kVector - 1) / kVector * kVector;
+  }
+  constexpr MlaAttendScratch(int64_t num_heads, int64_t latent_dim, int64_t rope_dim)
+      : heads(num_heads < kAttendTileHeads ? num_heads : kAttendTileHeads),
+        latent_width(padded(latent_dim)),
+        width(latent_width + padded(rope_dim)) {}
+
+  int64_t heads;         // at most, of one tile
+  int64_t latent_width;  // latent_dim, padded
+  int64_t width;         // and then rope_dim, padded: of a query and of an unpacked key
+
+  constexpr int64_t weight_stride() const { return kAttendSpanKeys + kVector; }
+  constexpr int64_t sum_stride() const { return latent_width + kVector; }
+
+  // [kAttendTileRows, heads, width]: absorbed queries; later a row's weighted latents
+  constexpr int64_t queries() const { return 0; }
+  // [heads, weight_stride]: a span's scores, then its weights
+  constexpr int64_t weights() const { return kAttendTileRows * heads * width; }
+  // [heads, sum_stride] each: weighted latents of all spans so far, and of one
+  constexpr int64_t total() const { return weights() + heads * weight_stride(); }
+  constexpr int64_t span() const { return total() + heads * sum_stride(); }
+  // [kAttendBlockKeys, width]: unpacked rows
+  constexpr int64_t block() const { return span() + heads * sum_stride(); }
+  constexpr int64_t size() const { return block() + kAttendBlockKeys * width; }
+};
+
 // Floats of scratch for one member.
-constexpr int64_t mla_attend_scratch_floats(int64_t latent_dim, int64_t rope_dim) {
-  return 3 * latent_dim + rope_dim + kAttendSpanKeys;
+constexpr int64_t mla_attend_scratch_floats(int64_t heads, int64_t latent_dim, int64_t rope_dim) {
+  return MlaAttendScratch(heads, latent_dim, rope_dim).size();
 }
 
 struct MlaAttendUse {

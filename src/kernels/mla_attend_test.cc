@@ -53,7 +53,7 @@ class AttendProblem {
     std::vector<const int32_t*> tables(positions_.size(), pages_.data());
     std::vector<float> out(static_cast<size_t>(count * kHeads * kValue));
     std::vector<float> scratch(
-        static_cast<size_t>(threads * mla_attend_scratch_floats(kLatent, kRope)));
+        static_cast<size_t>(threads * mla_attend_scratch_floats(kHeads, kLatent, kRope)));
     Cache& cache = cache_of(variant.kind.latents);
     run_on_team(threads, [&](const ExecutionContext& context) {
       variant.run(context,

@@ -70,7 +70,8 @@ Layout layout_of(Workspace& w, const ModelConfig& c, const StepLimits& limits) {
   layout.add(w.attended, rows * c.num_attention_heads * c.v_head_dim);
   layout.add(w.row_scratch, team * std::max(latent_width, c.index_head_dim));
   layout.add(w.attend_scratch,
-             team * kernels::mla_attend_scratch_floats(c.kv_lora_rank, c.qk_rope_head_dim));
+             team * kernels::mla_attend_scratch_floats(c.num_attention_heads, c.kv_lora_rank,
+                                                       c.qk_rope_head_dim));
   w.selection.topk = c.has_indexer() ? c.index_topk : kEverything;
   if (c.has_indexer()) {
     layout.add(w.index_q, rows * c.index_n_heads * c.index_head_dim);

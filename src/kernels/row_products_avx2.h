@@ -1,0 +1,305 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "kernels/lanes_avx2.h"
+
+namespace ingot::kernels {
+// Products with rows of values that lie anywhere, for files that are compiled for AVX2: dot
+// products of rows with queries, and sums of rows weighted by query. Without a name, so that none
+// of this becomes a weak symbol that the linker might give to the rest of the program.
+//
+// What one query gets does not depend on the queries beside it, nor on how many rows a call takes:
+// every tile adds in the same order.
+namespace {
+
+// Stored rows are read by sixteens, as two vectors. kPairs: `first` has the values of even index
+// and `second` those of odd index, for which bf16 needs one instruction each; otherwise they are
+// the lower and the upper eight. What is multiplied with such rows, and sums of them, lie in the
+// same order ("in the rows' order").
+struct F32Row {
+  using Element = float;
+  static constexpr bool kPairs = false;
+  static __m256 first(const float* p) { return _mm256_loadu_ps(p); }
+  static __m256 second(const float* p) { return _mm256_loadu_ps(p + 8); }
+};
+struct F16Row {
+  using Element = stored_bits;
+  static constexpr bool kPairs = false;
+  static __m256 first(const stored_bits* p) { return F16Lanes::load(p); }
+  static __m256 second(const stored_bits* p) { return F16Lanes::load(p + 8); }
+};
+struct BF16Row {
+  using Element = stored_bits;
+  static constexpr bool kPairs = true;
+  static __m256i pairs(const stored_bits* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static __m256 first(const stored_bits* p) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(pairs(p), 16));
+  }
+  static __m256 second(const stored_bits* p) {
+    return _mm256_castsi256_ps(_mm256_and_si256(pairs(p), _mm256_set1_epi32(-65536)));
+  }
+};
+
+inline constexpr int64_t kRowStep = 16;  // widths are multiples of it
+
+// Sixteen values to the order of pairs, and back.
+inline void to_pairs(float* values) {
+  const __m256 low = _mm256_loadu_ps(values);
+  const __m256 high = _mm256_loadu_ps(values + 8);
+  const auto store = [](float* out, __m256 v) {
+    const __m256d fours = _mm256_castps_pd(v);
+    _mm256_storeu_ps(out, _mm256_castpd_ps(_mm256_permute4x64_pd(fours, 0b11'01'10'00)));
+  };
+  store(values, _mm256_shuffle_ps(low, high, 0b10'00'10'00));
+  store(values + 8, _mm256_shuffle_ps(low, high, 0b11'01'11'01));
+}
+inline void from_pairs(float* values) {
+  const __m256 even = _mm256_loadu_ps(values);
+  const __m256 odd = _mm256_loadu_ps(values + 8);
+  const __m256 low = _mm256_unpacklo_ps(even, odd);
+  const __m256 high = _mm256_unpackhi_ps(even, odd);
+  _mm256_storeu_ps(values, _mm256_permute2f128_ps(low, high, 0x20));
+  _mm256_storeu_ps(values + 8, _mm256_permute2f128_ps(low, high, 0x31));
+}
+
+// Rearranges values [width] between the orders of two kinds of rows.
+template <typename From, typename To>
+inline void change_order(float* values, int64_t width) {
+  if constexpr (From::kPairs != To::kPairs) {
+    for (int64_t k = 0; k < width; k += kRowStep) {
+      if constexpr (To::kPairs) {
+        to_pairs(values + k);
+      } else {
+        from_pairs(values + k);
+      }
+    }
+  }
+}
+
+// Several vectors of queries, one after another `stride` floats apart.
+struct Queries {
+  const float* data;
+  int64_t stride;
+  int64_t count;
+};
+
+// A lane's neighbours first: ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)) of each of four vectors.
+inline __m128 add_lanes(__m256 a, __m256 b, __m256 c, __m256 d) {
+  const __m256 fours = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+  return _mm_add_ps(_mm256_castps256_ps128(fours), _mm256_extractf128_ps(fours, 1));
+}
+
+// A loaded vector that stays in a register: compilers would rather load it once more for each
+// product, and then loads are what a tile waits for.
+inline __m256 in_register(__m256 v) {
+  asm volatile("" : "+x"(v));
+  return v;
+}
+
+inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+
+// Dot products of kQueries queries with kRows rows, as out[query * kRows + row]. A sum has eight
+// lanes, each ascending. REQUIRES: kQueries * kRows <= 12.
+template <typename R, int kQueries, int kRows>
+inline void dot_tile(const float* queries, int64_t stride, const typename R::Element* const* rows,
+                     int64_t width, float (&out)[12]) {
+  __m256 sum[12];
+#pragma GCC unroll 12
+  for (int i = 0; i < 12; ++i) sum[i] = _mm256_setzero_ps();
+  const typename R::Element* row[kRows];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) row[r] = rows[r];
+  const auto step = [&](const float* query, auto load) {
+    // The fewer stay in registers while the others pass by.
+    if constexpr (kQueries <= kRows) {
+      __m256 factors[kQueries];
+#pragma GCC unroll 8
+      for (int q = 0; q < kQueries; ++q) factors[q] = _mm256_loadu_ps(query + q * stride);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        const __m256 value = kQueries == 1 ? load(row[r]) : in_register(load(row[r]));
+#pragma GCC unroll 8
+        for (int q = 0; q < kQueries; ++q) {
+          sum[q * kRows + r] = _mm256_fmadd_ps(factors[q], value, sum[q * kRows + r]);
+        }
+      }
+    } else {
+      __m256 values[kRows];
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) values[r] = load(row[r]);
+#pragma GCC unroll 8
+      for (int q = 0; q < kQueries; ++q) {
+        const __m256 factor = in_register(_mm256_loadu_ps(query + q * stride));
+#pragma GCC unroll 8
+        for (int r = 0; r < kRows; ++r) {
+          sum[q * kRows + r] = _mm256_fmadd_ps(factor, values[r], sum[q * kRows + r]);
+        }
+      }
+    }
+  };
+  for (int64_t k = 0; k < width; k += kRowStep) {
+    step(queries + k, [k](const typename R::Element* p) { return R::first(p + k); });
+    step(queries + k + 8, [k](const typename R::Element* p) { return R::second(p + k); });
+  }
+#pragma GCC unroll 3
+  for (int i = 0; i < 12; i += 4) {
+    _mm_storeu_ps(out + i, add_lanes(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]));
+  }
+}
+
+// Where dot products go: of query q and row i to data[q * stride + i].
+struct DotOutput {
+  float* data;
+  int64_t stride;
+};
+
+template <typename R, int kQueries, int kRows>
+inline void dots_of_queries(const float* queries, int64_t stride,
+                            const typename R::Element* const* rows, int64_t count, int64_t width,
+                            DotOutput out) {
+  float tile[12];
+  int64_t i = 0;
+  for (; i + kRows <= count; i += kRows) {
+    dot_tile<R, kQueries, kRows>(queries, stride, rows + i, width, tile);
+    for (int q = 0; q < kQueries; ++q) {
+      for (int r = 0; r < kRows; ++r) out.data[q * out.stride + i + r] = tile[q * kRows + r];
+    }
+  }
+  if (i == count) return;
+  // What is left, filled up with its last row.
+  const typename R::Element* last[kRows];
+  for (int r = 0; r < kRows; ++r) last[r] = rows[i + r < count ? i + r : count - 1];
+  dot_tile<R, kQueries, kRows>(queries, stride, last, width, tile);
+  for (int q = 0; q < kQueries; ++q) {
+    for (int r = 0; i + r < count; ++r) out.data[q * out.stride + i + r] = tile[q * kRows + r];
+  }
+}
+
+// Calls visit(first, count) for each of the tiles that queries are cut into, of at most kMax and as
+// even as can be.
+template <int64_t kMax, typename Visit>
+inline void for_query_tiles(int64_t queries, const Visit& visit) {
+  const int64_t tiles = (queries + kMax - 1) / kMax;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    const int64_t begin = queries * tile / tiles;
+    visit(begin, queries * (tile + 1) / tiles - begin);
+  }
+}
+
+// Dot products of `count` rows of `width` values with all queries.
+template <typename R>
+inline void dots(Queries queries, const typename R::Element* const* rows, int64_t count,
+                 int64_t width, DotOutput out) {
+  for_query_tiles<5>(queries.count, [&](int64_t first, int64_t tile) {
+    const float* data = queries.data + first * queries.stride;
+    const DotOutput to{out.data + first * out.stride, out.stride};
+    switch (tile) {
+      case 1:
+        return dots_of_queries<R, 1, 8>(data, queries.stride, rows, count, width, to);
+      case 2:
+        return dots_of_queries<R, 2, 4>(data, queries.stride, rows, count, width, to);
+      case 3:
+        return dots_of_queries<R, 3, 3>(data, queries.stride, rows, count, width, to);
+      case 4:
+        return dots_of_queries<R, 4, 2>(data, queries.stride, rows, count, width, to);
+      default:
+        return dots_of_queries<R, 5, 2>(data, queries.stride, rows, count, width, to);
+    }
+  });
+}
+
+// A sum of rows for each query: `weights` has [query][row], `sums` [query][value] in the rows'
+// order. fresh: the sums begin at zero, otherwise at what they are.
+template <typename R>
+struct WeightedSums {
+  Queries weights;
+  const typename R::Element* const* rows;
+  int64_t num_rows;
+  bool fresh;
+  float* sums;
+  int64_t stride;
+};
+
+// Values [k, k + kSteps * 16) of the sums of kQueries queries from `query` on, rows ascending.
+template <typename R, int kQueries, int kSteps>
+inline void sum_tile(const WeightedSums<R>& args, int64_t query, int64_t k) {
+  constexpr int kVectors = 2 * kSteps;
+  const float* weights = args.weights.data + query * args.weights.stride;
+  float* sums = args.sums + query * args.stride + k;
+  __m256 sum[kQueries][kVectors];
+#pragma GCC unroll 8
+  for (int q = 0; q < kQueries; ++q) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      sum[q][v] =
+          args.fresh ? _mm256_setzero_ps() : _mm256_loadu_ps(sums + q * args.stride + v * 8);
+    }
+  }
+  for (int64_t i = 0; i < args.num_rows; ++i) {
+    const typename R::Element* row = args.rows[i] + k;
+    __m256 values[kVectors];
+#pragma GCC unroll 8
+    for (int s = 0; s < kSteps; ++s) {
+      values[2 * s] = R::first(row + s * kRowStep);
+      values[2 * s + 1] = R::second(row + s * kRowStep);
+    }
+#pragma GCC unroll 8
+    for (int q = 0; q < kQueries; ++q) {
+      const __m256 weight = _mm256_broadcast_ss(weights + q * args.weights.stride + i);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        sum[q][v] = _mm256_fmadd_ps(weight, values[v], sum[q][v]);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int q = 0; q < kQueries; ++q) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      _mm256_storeu_ps(sums + q * args.stride + v * 8, sum[q][v]);
+    }
+  }
+}
+
+template <typename R, int kQueries, int kSteps>
+inline void sum_columns(const WeightedSums<R>& args, int64_t query, int64_t begin, int64_t end) {
+  int64_t k = begin;
+  for (; k + kSteps * kRowStep <= end; k += kSteps * kRowStep) {
+    sum_tile<R, kQueries, kSteps>(args, query, k);
+  }
+  for (; k < end; k += kRowStep) sum_tile<R, kQueries, 1>(args, query, k);
+}
+
+// Adds the rows of `width` values to the sums of all queries.
+template <typename R>
+inline void add_weighted(const WeightedSums<R>& args, int64_t width) {
+  // All queries take a few columns before the next, so that these parts of the rows stay near.
+  constexpr int64_t kColumns = 4 * kRowStep;
+  for (int64_t begin = 0; begin < width; begin += kColumns) {
+    const int64_t end = begin + kColumns < width ? begin + kColumns : width;
+    for_query_tiles<6>(args.weights.count, [&](int64_t query, int64_t tile) {
+      switch (tile) {
+        case 1:
+          return sum_columns<R, 1, 4>(args, query, begin, end);
+        case 2:
+          return sum_columns<R, 2, 2>(args, query, begin, end);
+        case 3:
+          return sum_columns<R, 3, 2>(args, query, begin, end);
+        case 4:
+          return sum_columns<R, 4, 1>(args, query, begin, end);
+        case 5:
+          return sum_columns<R, 5, 1>(args, query, begin, end);
+        default:
+          return sum_columns<R, 6, 1>(args, query, begin, end);
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace ingot::kernels
