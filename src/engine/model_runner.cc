@@ -246,7 +246,7 @@ void ModelRunner::compute(const scheduler::Batch& batch, const model::ForwardObs
   CHECK(main.rows.count <= capacity_.step_tokens && main.num_logit_rows <= capacity_.logit_rows);
   const model::Transformer& transformer = model_.transformer();
   team_.run([&](int member) {
-    const kernels::ExecutionContext context(team_, member);
+    const kernels::ExecutionContext context(team_, member, transformer.row_operations());
     transformer.forward(context, main, *cache_, *workspace_, observer);
     if (mtp.rows.count > 0) transformer.forward_mtp(context, mtp, *cache_, *workspace_, observer);
   });
@@ -373,9 +373,10 @@ void ModelRunner::run_draft_rows(int32_t step, const model::ForwardObserver* obs
                         .index_use = shares ? model::IndexUse::kReuse : model::IndexUse::kSelect};
   batch.rows.slot_offset = 1;
   if (shares) batch.rows.key_counts = mtp_rows_.key_counts.data();
+  const model::Transformer& transformer = model_.transformer();
   team_.run([&](int member) {
-    model_.transformer().forward_mtp(kernels::ExecutionContext(team_, member), batch, *cache_,
-                                     *workspace_, observer);
+    const kernels::ExecutionContext context(team_, member, transformer.row_operations());
+    transformer.forward_mtp(context, batch, *cache_, *workspace_, observer);
   });
 }
 

@@ -1,11 +1,14 @@
 #include "kernels/index_select.h"
 
 #include <algorithm>
-#include <bit>
+
+#include <fmt/format.h>
 
 #include "base/check.h"
 #include "kernels/dot_reference.h"
-#include "kernels/rms_norm.h"
+#include "kernels/index_select_avx2.h"
+#include "kernels/row_operations.h"
+#include "kernels/select_topk.h"
 
 namespace ingot::kernels {
 namespace {
@@ -14,7 +17,8 @@ namespace {
 constexpr int64_t kKeysPerItem = 512;
 
 template <typename T>
-void score_keys(const IndexSelectArgs& args, int64_t row, base::IndexRange keys, float* scores) {
+void score_keys_reference(const IndexSelectArgs& args, int64_t row, base::IndexRange keys,
+                          float* scores) {
   const auto* cache = static_cast<const T*>(args.keys.data);
   const float* q = args.q + row * args.heads * args.dim;
   const float* gates = args.gates + row * args.heads;
@@ -29,8 +33,12 @@ void score_keys(const IndexSelectArgs& args, int64_t row, base::IndexRange keys,
   }
 }
 
+// The scores of one row for the keys at `keys`, at scores[keys.begin] and on.
+using ScoreKeys = void (*)(const IndexSelectArgs& args, int64_t row, base::IndexRange keys,
+                           float* scores);
+
 // Scores of rows [first, last), shared out by row and span of keys.
-template <typename T>
+template <ScoreKeys kScoreKeys>
 void score_rows(const ExecutionContext& context, const IndexSelectArgs& args, int64_t first,
                 int64_t last) {
   const int64_t spans = (args.context_max + kKeysPerItem - 1) / kKeysPerItem;
@@ -43,23 +51,23 @@ void score_rows(const ExecutionContext& context, const IndexSelectArgs& args, in
     for (int64_t span = 0; span < spans && span * kKeysPerItem < count; ++span, ++item) {
       if (item % context.team_size() != context.member()) continue;
       const int64_t begin = span * kKeysPerItem;
-      score_keys<T>(args, row, {begin, std::min(begin + kKeysPerItem, count)}, scores);
+      kScoreKeys(args, row, {begin, std::min(begin + kKeysPerItem, count)}, scores);
     }
   }
 }
 
-template <typename T>
-void index_select_reference(const ExecutionContext& context, const IndexSelectArgs& args) {
+template <ScoreKeys kScoreKeys, SelectTopk kSelectTopk>
+void index_select(const ExecutionContext& context, const IndexSelectArgs& args) {
   const Selection& selection = args.selection;
   for (int64_t first = 0; first < args.rows.count; first += kIndexRowsPerPass) {
     const int64_t last = std::min(first + kIndexRowsPerPass, args.rows.count);
-    score_rows<T>(context, args, first, last);
+    score_rows<kScoreKeys>(context, args, first, last);
     context.barrier();
     const base::IndexRange mine = context.share(last - first);
     for (int64_t row = first + mine.begin; row < first + mine.end; ++row) {
       const int64_t count = args.rows.num_keys(row);
       if (selection.takes_all(count)) continue;
-      select_topk(args.scores + (row - first) * args.context_max, count, selection.topk,
+      kSelectTopk(args.scores + (row - first) * args.context_max, count, selection.topk,
                   args.order + context.member() * args.context_max,
                   selection.positions + row * selection.topk);
     }
@@ -67,17 +75,40 @@ void index_select_reference(const ExecutionContext& context, const IndexSelectAr
   }
 }
 
+#if defined(__x86_64__)
+std::string too_large_for_avx2(const IndexSelectUse& use) {
+  if (use.dim > kIndexDimMaxAvx2)
+    return fmt::format("{} values a head, over {}", use.dim, kIndexDimMaxAvx2);
+  const int64_t floats = (use.heads + 15) / 16 * 16 * use.dim;
+  if (floats <= kIndexQueryFloatsMaxAvx2) return {};
+  return fmt::format("{} heads of {}, over {} values together", use.heads, use.dim,
+                     kIndexQueryFloatsMaxAvx2);
+}
+#endif
+
 constexpr IndexSelectVariant kVariants[] = {
+#if defined(__x86_64__)
+    {"index_select_f32_avx2",
+     Target::kAvx2,
+     {CacheType::kF32},
+     too_large_for_avx2,
+     index_select<score_keys_f32_avx2, select_topk_avx2>},
+    {"index_select_bf16_avx2",
+     Target::kAvx2,
+     {CacheType::kBF16},
+     too_large_for_avx2,
+     index_select<score_keys_bf16_avx2, select_topk_avx2>},
+#endif
     {"index_select_f32_reference",
      Target::kReference,
      {CacheType::kF32},
      refuses_nothing<IndexSelectUse>,
-     index_select_reference<float>},
+     index_select<score_keys_reference<float>, select_topk_reference>},
     {"index_select_bf16_reference",
      Target::kReference,
      {CacheType::kBF16},
      refuses_nothing<IndexSelectUse>,
-     index_select_reference<tensor::BFloat16>},
+     index_select<score_keys_reference<tensor::BFloat16>, select_topk_reference>},
 };
 
 }  // namespace
@@ -86,34 +117,22 @@ std::span<const IndexSelectVariant> index_select_variants() { return kVariants; 
 
 void index_key_write(const ExecutionContext& context, const IndexKeyWriteArgs& args) {
   CHECK(args.keys.width == args.dim);
+  const RowOperations& rows = context.rows();
+  const StoreCacheRow store = rows.store(args.keys.type);
   float* key = args.scratch + context.member() * args.dim;
   const base::IndexRange range = context.share(args.rows.count);
   for (int64_t row = range.begin; row < range.end; ++row) {
     const float* table = args.rope + row * args.rope_dim;
     for (int64_t head = 0; head < args.heads; ++head) {
-      rope_row(args.q + (row * args.heads + head) * args.dim, table, args.rope_dim, args.style);
+      rows.rotate(args.q + (row * args.heads + head) * args.dim, table, args.rope_dim, args.style);
     }
     if (args.rows.writes[row] == 0) continue;
-    layer_norm_row(args.key + row * args.dim, args.norm_weight, args.norm_bias, args.dim,
-                   kIndexKeyNormEps, key);
-    rope_row(key, table, args.rope_dim, args.style);
-    store_cache_row(args.keys, args.rows.cache_row(row, args.rows.positions[row]), key);
+    rows.layer_norm(args.key + row * args.dim, args.norm_weight, args.norm_bias, args.dim,
+                    kIndexKeyNormEps, key);
+    rows.rotate(key, table, args.rope_dim, args.style);
+    store(args.keys, args.rows.cache_row(row, args.rows.positions[row]), key);
   }
   context.barrier();
-}
-
-void select_topk(const float* scores, int64_t count, int64_t topk, uint64_t* order,
-                 int32_t* positions) {
-  CHECK(0 < topk && topk <= count);
-  for (int64_t t = 0; t < count; ++t) {
-    // Floats as unsigned words in the same order; adding zero makes the two zeros one.
-    const uint32_t bits = std::bit_cast<uint32_t>(scores[t] + 0.0f);
-    const uint32_t ascending = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
-    order[t] = static_cast<uint64_t>(~ascending) << 32 | static_cast<uint64_t>(t);
-  }
-  std::nth_element(order, order + topk - 1, order + count);
-  for (int64_t i = 0; i < topk; ++i) positions[i] = static_cast<int32_t>(order[i] & 0xFFFFFFFF);
-  std::sort(positions, positions + topk);
 }
 
 }  // namespace ingot::kernels

@@ -56,7 +56,7 @@ struct IndexSelectArgs {
   int64_t dim;
   CacheView keys;   // width dim
   float* scores;    // [kIndexRowsPerPass, context_max]
-  uint64_t* order;  // [min(team, kIndexRowsPerPass), context_max]
+  uint64_t* order;  // [min(team, kIndexRowsPerPass), context_max], for select_topk
   int64_t context_max;
   Selection selection;
 };
@@ -79,11 +79,5 @@ using IndexSelectFunction = void (*)(const ExecutionContext& context, const Inde
 using IndexSelectVariant = Variant<IndexSelectFunction, IndexSelectUse>;
 
 std::span<const IndexSelectVariant> index_select_variants();
-
-// Positions of the `topk` largest of `count` scores, ascending; of equal scores the earliest is
-// taken, and NaN sorts by its bits, so that no input breaks the order. `order` holds `count` words.
-// REQUIRES: 0 < topk <= count.
-void select_topk(const float* scores, int64_t count, int64_t topk, uint64_t* order,
-                 int32_t* positions);
 
 }  // namespace ingot::kernels

@@ -32,6 +32,18 @@ struct BF16Lanes {
   static float one(stored_bits v) {
     return _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(static_cast<int>(v) << 16)));
   }
+  // To nearest even; NaN stays NaN. The same bits as tensor::to_bf16.
+  static __m128i rounded(__m256 values) {
+    const __m256i bits = _mm256_castps_si256(values);
+    const __m256i kept = _mm256_srli_epi32(bits, 16);
+    const __m256i odd = _mm256_and_si256(kept, _mm256_set1_epi32(1));
+    const __m256i half = _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF));
+    const __m256i nearest = _mm256_srli_epi32(_mm256_add_epi32(bits, half), 16);
+    const __m256i quiet = _mm256_or_si256(kept, _mm256_set1_epi32(0x40));
+    const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(values, values, _CMP_UNORD_Q));
+    const __m256i chosen = _mm256_blendv_epi8(nearest, quiet, is_nan);
+    return _mm_packus_epi32(_mm256_castsi256_si128(chosen), _mm256_extracti128_si256(chosen, 1));
+  }
 };
 
 inline __m256 magnitude_of(__m256 v) {

@@ -144,8 +144,9 @@ class AttendProblem {
     constexpr int64_t kCacheRows = kPages * kPageTokens;
     Cache& cache = caches_.emplace_back(Cache{.type = type, .bytes = {}, .decoded = values});
     cache.bytes.resize(static_cast<size_t>(kCacheRows * cache_row_bytes(type, kWidth, kLatent)));
+    const StoreCacheRow store = row_operations(Target::kReference).store(type);
     for (int64_t row = 0; row < kCacheRows; ++row) {
-      store_cache_row(cache.view(), row, values.data() + row * kWidth);
+      store(cache.view(), row, values.data() + row * kWidth);
       if (type == CacheType::kF32) continue;
       float* decoded = cache.decoded.data() + row * kWidth;
       for (int64_t i = 0; i < kWidth; ++i) {

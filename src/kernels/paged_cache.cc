@@ -8,9 +8,17 @@
 #include "tensor/fp8.h"
 
 namespace ingot::kernels {
-namespace {
+void store_f32_row(const CacheView& cache, int64_t cache_row, const float* values) {
+  std::copy_n(values, cache.width, reinterpret_cast<float*>(cache.row(cache_row)));
+}
 
-void store_fp8_row(const CacheView& cache, std::byte* row, const float* values) {
+void store_bf16_row_reference(const CacheView& cache, int64_t cache_row, const float* values) {
+  std::transform(values, values + cache.width,
+                 reinterpret_cast<tensor::BFloat16*>(cache.row(cache_row)), tensor::to_bf16);
+}
+
+void store_fp8_row_reference(const CacheView& cache, int64_t cache_row, const float* values) {
+  std::byte* row = cache.row(cache_row);
   const Fp8CacheRowLayout layout = fp8_cache_row_layout(cache.width, cache.latent_dim);
   auto* latents = reinterpret_cast<tensor::Float8E4M3*>(row);
   auto* scales = reinterpret_cast<float*>(row + layout.scales);
@@ -32,23 +40,6 @@ void store_fp8_row(const CacheView& cache, std::byte* row, const float* values) 
   }
   for (int64_t i = cache.latent_dim; i < cache.width; ++i) {
     rope[i - cache.latent_dim] = tensor::to_bf16(values[i]);
-  }
-}
-
-}  // namespace
-
-void store_cache_row(const CacheView& cache, int64_t cache_row, const float* values) {
-  std::byte* row = cache.row(cache_row);
-  switch (cache.type) {
-    case CacheType::kF32:
-      std::copy_n(values, cache.width, reinterpret_cast<float*>(row));
-      return;
-    case CacheType::kBF16:
-      std::transform(values, values + cache.width, reinterpret_cast<tensor::BFloat16*>(row),
-                     tensor::to_bf16);
-      return;
-    case CacheType::kFp8:
-      return store_fp8_row(cache, row, values);
   }
 }
 

@@ -102,9 +102,14 @@ struct BatchRows {
   }
 };
 
-// Stores `cache.width` values as one row, rounding to nearest even. kFp8 scales each group of
-// latents so that its largest becomes 448; a group of zeros has scale 0, and one that is not finite
-// has scale NaN.
-void store_cache_row(const CacheView& cache, int64_t cache_row, const float* values);
+// Stores `cache.width` values as one row, rounding to nearest even: a function for each CacheType.
+// That of kFp8 scales each group of latents so that its largest becomes 448; a group of zeros has
+// scale 0, and one that is not finite has scale NaN. All targets store the same bytes.
+using StoreCacheRow = void (*)(const CacheView& cache, int64_t cache_row, const float* values);
+void store_f32_row(const CacheView& cache, int64_t cache_row, const float* values);
+void store_bf16_row_reference(const CacheView& cache, int64_t cache_row, const float* values);
+void store_bf16_row_avx2(const CacheView& cache, int64_t cache_row, const float* values);
+void store_fp8_row_reference(const CacheView& cache, int64_t cache_row, const float* values);
+void store_fp8_row_avx2(const CacheView& cache, int64_t cache_row, const float* values);
 
 }  // namespace ingot::kernels

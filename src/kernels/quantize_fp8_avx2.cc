@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "kernels/e4m3_avx2.h"
 #include "kernels/lanes_avx2.h"
 
 namespace ingot::kernels {
@@ -69,39 +70,6 @@ inline uint32_t magnitude_max_bits(const typename T::Element* source, int64_t co
   return largest;
 }
 
-struct Rounded {
-  __m256 magnitudes;
-  __m256i codes;  // in the low byte, without the sign
-};
-
-// Steps are 2^-9 below 2^-6 and an eighth of the binade above. Adding the power of two whose last
-// bit is worth a step rounds to nearest even, and leaves how often the step fits in the sum's last
-// bits; each binade above the first has a code of eight more, which the exponent supplies, three
-// places above. 1128 is what its bias comes to.
-inline Rounded round_to_e4m3(__m256 quotients) {
-  const __m256 clamped = _mm256_min_ps(magnitude_of(quotients), _mm256_set1_ps(448));
-  const __m256i binade =
-      _mm256_and_si256(_mm256_castps_si256(_mm256_max_ps(clamped, _mm256_set1_ps(0x1p-6f))),
-                       _mm256_set1_epi32(0x7F800000));
-  const __m256 offset = _mm256_castsi256_ps(_mm256_add_epi32(binade, _mm256_set1_epi32(20 << 23)));
-  const __m256 sum = _mm256_add_ps(clamped, offset);
-  const __m256i bits = _mm256_castps_si256(sum);
-  const __m256i codes = _mm256_sub_epi32(_mm256_add_epi32(bits, _mm256_srli_epi32(bits, 20)),
-                                         _mm256_set1_epi32(1128));
-  return {_mm256_sub_ps(sum, offset), codes};
-}
-
-// The low byte of each of eight codes, with the sign of `values`.
-inline uint64_t pack_codes(__m256i codes, __m256 values) {
-  const __m256i signs =
-      _mm256_and_si256(_mm256_srli_epi32(_mm256_castps_si256(values), 24), _mm256_set1_epi32(0x80));
-  const __m256i signed_codes =
-      _mm256_or_si256(_mm256_and_si256(codes, _mm256_set1_epi32(0x7F)), signs);
-  const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(signed_codes),
-                                         _mm256_extracti128_si256(signed_codes, 1));
-  return static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_packus_epi16(words, words)));
-}
-
 // Sums of one row; 0 is of the lower four of eight values, 1 of the upper.
 struct RowSums {
   __m256d squares[2] = {_mm256_setzero_pd(), _mm256_setzero_pd()};
@@ -127,7 +95,7 @@ inline RowSums encode_row(const typename T::Element* source, int64_t cols, float
   const __m256d wide_scale = _mm256_set1_pd(static_cast<double>(scale));
   RowSums sums;
   for_eights<T>(source, cols, [&](int64_t k, __m256 values) {
-    const Rounded rounded = round_to_e4m3(T::rounded(_mm256_div_ps(values, divisor)));
+    const RoundedE4M3 rounded = round_to_e4m3(T::rounded(_mm256_div_ps(values, divisor)));
     sums.add(0, _mm256_castps256_ps128(values), _mm256_castps256_ps128(rounded.magnitudes),
              wide_scale);
     sums.add(1, _mm256_extractf128_ps(values, 1), _mm256_extractf128_ps(rounded.magnitudes, 1),

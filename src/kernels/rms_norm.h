@@ -22,11 +22,20 @@ struct RmsNormArgs {
 // Collective.
 void rms_norm(const ExecutionContext& context, const RmsNormArgs& args);
 
-// One row, for operations that norm as part of something else. `out` may be `x`.
-void rms_norm_row(const float* x, const float* weight, int64_t cols, float eps, float* out);
+// One row of it. `out` may be `x`.
+using RmsNormRow = void (*)(const float* x, const float* weight, int64_t cols, float eps,
+                            float* out);
+void rms_norm_row_reference(const float* x, const float* weight, int64_t cols, float eps,
+                            float* out);
+void rms_norm_row_avx2(const float* x, const float* weight, int64_t cols, float eps, float* out);
 
-// out = weight * (x - mean) / sqrt(variance + eps) + bias over one row. `out` may be `x`.
-void layer_norm_row(const float* x, const float* weight, const float* bias, int64_t cols, float eps,
-                    float* out);
+// out = weight * (x - mean) / sqrt(variance + eps) + bias over one row, sums in double as well.
+// `out` may be `x`.
+using LayerNormRow = void (*)(const float* x, const float* weight, const float* bias, int64_t cols,
+                              float eps, float* out);
+void layer_norm_row_reference(const float* x, const float* weight, const float* bias, int64_t cols,
+                              float eps, float* out);
+void layer_norm_row_avx2(const float* x, const float* weight, const float* bias, int64_t cols,
+                         float eps, float* out);
 
 }  // namespace ingot::kernels

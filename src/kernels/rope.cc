@@ -18,7 +18,7 @@ void rope_table(const ExecutionContext& context, const BatchRows& rows, const do
   context.barrier();
 }
 
-void rope_row(float* values, const float* table, int64_t dim, RopeStyle style) {
+void rotate_row_reference(float* values, const float* table, int64_t dim, RopeStyle style) {
   const int64_t half = dim / 2;
   const int64_t step = style == RopeStyle::kInterleaved ? 2 : 1;
   const int64_t partner = style == RopeStyle::kInterleaved ? 1 : half;

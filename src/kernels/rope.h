@@ -17,6 +17,8 @@ void rope_table(const ExecutionContext& context, const BatchRows& rows, const do
                 double amplitude, int64_t dim, float* out);
 
 // Rotates `dim` values in place by one row of the table.
-void rope_row(float* values, const float* table, int64_t dim, RopeStyle style);
+using RotateRow = void (*)(float* values, const float* table, int64_t dim, RopeStyle style);
+void rotate_row_reference(float* values, const float* table, int64_t dim, RopeStyle style);
+void rotate_row_avx2(float* values, const float* table, int64_t dim, RopeStyle style);
 
 }  // namespace ingot::kernels

@@ -45,20 +45,55 @@ TEST(Rope, TableIsExactToTheLastPositions) {
   }
 }
 
-TEST(Rope, StylesDifferByAPermutationOnly) {
+void expect_styles_permute(RotateRow rotate) {
   const auto table = table_of({123}, 1);
   const auto values = random_values("values", kDim);
   std::vector<float> interleaved = values;
-  rope_row(interleaved.data(), table.data(), kDim, RopeStyle::kInterleaved);
+  rotate(interleaved.data(), table.data(), kDim, RopeStyle::kInterleaved);
   std::vector<float> halves(kDim);
   for (size_t j = 0; j < kDim / 2; ++j) {
     halves[j] = values[2 * j];
     halves[kDim / 2 + j] = values[2 * j + 1];
   }
-  rope_row(halves.data(), table.data(), kDim, RopeStyle::kHalfSplit);
+  rotate(halves.data(), table.data(), kDim, RopeStyle::kHalfSplit);
   for (size_t j = 0; j < kDim / 2; ++j) {
     EXPECT_EQ(interleaved[2 * j], halves[j]);
     EXPECT_EQ(interleaved[2 * j + 1], halves[kDim / 2 + j]);
+  }
+}
+
+TEST(Rope, StylesDifferByAPermutationOnly) {
+  for (const Target target : usable_targets()) {
+    expect_styles_permute(row_operations(target).rotate);
+  }
+}
+
+// Whole vectors, parts of one, and nothing; values behind the last stay as they are.
+TEST(Rope, EveryTargetRotates) {
+  for (const Target target : usable_targets()) {
+    for (const RopeStyle style : {RopeStyle::kInterleaved, RopeStyle::kHalfSplit}) {
+      for (const int64_t dim : {0, 2, 6, 8, 10, 16, 22, 64}) {
+        const int64_t half = dim / 2;
+        const auto before = random_values("values", dim + 8);
+        std::vector<float> table;
+        for (int64_t j = 0; j < dim; ++j) {
+          const double angle = 0.37 * static_cast<double>(j % std::max<int64_t>(half, 1) + 1);
+          table.push_back(static_cast<float>(j < half ? std::cos(angle) : std::sin(angle)));
+        }
+        auto values = before;
+        row_operations(target).rotate(values.data(), table.data(), dim, style);
+        for (int64_t j = 0; j < half; ++j) {
+          const bool pairs = style == RopeStyle::kInterleaved;
+          const auto first = static_cast<size_t>(pairs ? 2 * j : j);
+          const auto second = static_cast<size_t>(pairs ? 2 * j + 1 : half + j);
+          const double cosine = table[static_cast<size_t>(j)];
+          const double sine = table[static_cast<size_t>(half + j)];
+          EXPECT_NEAR(values[first], before[first] * cosine - before[second] * sine, 5e-7);
+          EXPECT_NEAR(values[second], before[first] * sine + before[second] * cosine, 5e-7);
+        }
+        EXPECT_TRUE(std::equal(values.begin() + dim, values.end(), before.begin() + dim));
+      }
+    }
   }
 }
 
@@ -69,8 +104,8 @@ TEST(Rope, ProductsDependOnTheDistanceOnly) {
     auto rotated_q = q;
     auto rotated_k = k;
     const auto table = table_of({q_position, k_position}, 1);
-    rope_row(rotated_q.data(), table.data(), kDim, RopeStyle::kInterleaved);
-    rope_row(rotated_k.data(), table.data() + kDim, kDim, RopeStyle::kInterleaved);
+    rotate_row_reference(rotated_q.data(), table.data(), kDim, RopeStyle::kInterleaved);
+    rotate_row_reference(rotated_k.data(), table.data() + kDim, kDim, RopeStyle::kInterleaved);
     double sum = 0;
     for (size_t i = 0; i < kDim; ++i) sum += static_cast<double>(rotated_q[i]) * rotated_k[i];
     return sum;

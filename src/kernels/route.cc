@@ -5,25 +5,12 @@
 #include <limits>
 
 #include "base/check.h"
+#include "kernels/row_operations.h"
 
 namespace ingot::kernels {
 namespace {
 
 constexpr float kExcluded = -std::numeric_limits<float>::infinity();
-
-// Index of the largest of `count` values, the first of equals. NaN never wins, and with nothing
-// but NaN or exclusions the answer is 0, so that an index is always valid.
-int64_t argmax(const float* values, int64_t count) {
-  int64_t best = 0;
-  float best_value = kExcluded;
-  for (int64_t i = 0; i < count; ++i) {
-    if (values[i] > best_value) {
-      best = i;
-      best_value = values[i];
-    }
-  }
-  return best;
-}
 
 float sum_of_two_largest(const float* values, int64_t count) {
   float first = kExcluded;
@@ -64,21 +51,18 @@ void exclude_groups(float* choices, int64_t num_experts, int64_t num_groups, int
   }
 }
 
-void route_row(const RouteArgs& args, int64_t row) {
+void route_row(const RowOperations& rows, const RouteArgs& args, int64_t row) {
   const int64_t num_experts = args.gate.rows;
   const int64_t topk = args.routing.experts_per_token;
   float* choices = args.choices + row * num_experts;
   float* affinities = args.affinities + row * num_experts;
-  for (int64_t e = 0; e < num_experts; ++e) {
-    affinities[e] = 1.0f / (1.0f + std::exp(-affinities[e]));
-    choices[e] = affinities[e] + args.bias[e];
-  }
+  rows.affinities(args.bias, num_experts, affinities, choices);
   if (args.num_groups > 1) exclude_groups(choices, num_experts, args.num_groups, args.topk_groups);
   int32_t* experts = args.routing.experts + row * topk;
   float* weights = args.routing.weights + row * topk;
   float sum = 0;
   for (int64_t k = 0; k < topk; ++k) {
-    const int64_t expert = argmax(choices, num_experts);
+    const int64_t expert = rows.argmax(choices, num_experts);
     choices[expert] = kExcluded;
     experts[k] = static_cast<int32_t>(expert);
     weights[k] = affinities[expert];
@@ -90,6 +74,25 @@ void route_row(const RouteArgs& args, int64_t row) {
 
 }  // namespace
 
+void affinities_reference(const float* bias, int64_t count, float* affinities, float* choices) {
+  for (int64_t e = 0; e < count; ++e) {
+    affinities[e] = 1.0f / (1.0f + std::exp(-affinities[e]));
+    choices[e] = affinities[e] + bias[e];
+  }
+}
+
+int64_t argmax_reference(const float* values, int64_t count) {
+  int64_t best = 0;
+  float best_value = kExcluded;
+  for (int64_t i = 0; i < count; ++i) {
+    if (values[i] > best_value) {
+      best = i;
+      best_value = values[i];
+    }
+  }
+  return best;
+}
+
 void route(const ExecutionContext& context, const RouteArgs& args) {
   args.linear(context, {.x = {.type = ActivationType::kF32,
                               .rows = args.rows,
@@ -99,7 +102,7 @@ void route(const ExecutionContext& context, const RouteArgs& args) {
                         .y = args.affinities,
                         .y_stride = args.gate.rows});
   const base::IndexRange range = context.share(args.rows);
-  for (int64_t row = range.begin; row < range.end; ++row) route_row(args, row);
+  for (int64_t row = range.begin; row < range.end; ++row) route_row(context.rows(), args, row);
   context.barrier();
 }
 

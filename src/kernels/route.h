@@ -36,6 +36,19 @@ struct RouteArgs {
   Routing routing;
 };
 
+// The two steps of it that go over all experts of a row.
+//
+// affinities[e], a logit, becomes its sigmoid, and choices[e] = affinities[e] + bias[e].
+using AffinityRow = void (*)(const float* bias, int64_t count, float* affinities, float* choices);
+void affinities_reference(const float* bias, int64_t count, float* affinities, float* choices);
+void affinities_avx2(const float* bias, int64_t count, float* affinities, float* choices);
+
+// Index of the largest of `count` values, the first of equals. NaN never wins; with nothing but NaN
+// and -inf the answer is 0, so that an index is always valid.
+using ArgmaxRow = int64_t (*)(const float* values, int64_t count);
+int64_t argmax_reference(const float* values, int64_t count);
+int64_t argmax_avx2(const float* values, int64_t count);
+
 // Collective.
 void route(const ExecutionContext& context, const RouteArgs& args);
 

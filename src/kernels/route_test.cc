@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -30,27 +31,30 @@ struct Routed {
 };
 
 Routed run(const Setting& s, const std::vector<float>& x, const std::vector<float>& gate,
-           const std::vector<float>& bias, int threads) {
+           const std::vector<float>& bias, int threads, Target target = Target::kReference) {
   Routed routed{std::vector<int32_t>(static_cast<size_t>(s.rows * s.topk)),
                 std::vector<float>(static_cast<size_t>(s.rows * s.topk))};
   std::vector<float> choices(static_cast<size_t>(s.rows * s.experts));
   std::vector<float> affinities(choices.size());
-  run_on_team(threads, [&](const ExecutionContext& context) {
-    route(context, {.x = x.data(),
-                    .rows = s.rows,
-                    .gate = {.rows = s.experts, .cols = kHidden, .data = gate.data()},
-                    .linear = linear_reference<F32WeightRow, F32ActivationRow>,
-                    .bias = bias.data(),
-                    .num_groups = s.groups,
-                    .topk_groups = s.topk_groups,
-                    .normalize = s.normalize,
-                    .scale = 2.5f,
-                    .choices = choices.data(),
-                    .affinities = affinities.data(),
-                    .routing = {.experts_per_token = s.topk,
-                                .experts = routed.experts.data(),
-                                .weights = routed.weights.data()}});
-  });
+  run_on_team(
+      threads,
+      [&](const ExecutionContext& context) {
+        route(context, {.x = x.data(),
+                        .rows = s.rows,
+                        .gate = {.rows = s.experts, .cols = kHidden, .data = gate.data()},
+                        .linear = linear_reference<F32WeightRow, F32ActivationRow>,
+                        .bias = bias.data(),
+                        .num_groups = s.groups,
+                        .topk_groups = s.topk_groups,
+                        .normalize = s.normalize,
+                        .scale = 2.5f,
+                        .choices = choices.data(),
+                        .affinities = affinities.data(),
+                        .routing = {.experts_per_token = s.topk,
+                                    .experts = routed.experts.data(),
+                                    .weights = routed.weights.data()}});
+      },
+      target);
   return routed;
 }
 
@@ -107,11 +111,13 @@ TEST(Route, FollowsThePublishedRule) {
     const auto x = random_values("x", s.rows * kHidden);
     const auto gate = random_values("gate", s.experts * kHidden, 0.3);
     const auto bias = random_values("bias", s.experts, 0.1);
-    const Routed routed = run(s, x, gate, bias, 1);
-    EXPECT_EQ(run(s, x, gate, bias, 2), routed);
-    for (int64_t row = 0; row < s.rows; ++row) {
-      expect_row(s, x.data() + row * kHidden, gate, bias, routed.experts.data() + row * s.topk,
-                 routed.weights.data() + row * s.topk);
+    for (const Target target : usable_targets()) {
+      const Routed routed = run(s, x, gate, bias, 1, target);
+      EXPECT_EQ(run(s, x, gate, bias, 2, target), routed);
+      for (int64_t row = 0; row < s.rows; ++row) {
+        expect_row(s, x.data() + row * kHidden, gate, bias, routed.experts.data() + row * s.topk,
+                   routed.weights.data() + row * s.topk);
+      }
     }
   }
 }
@@ -129,16 +135,77 @@ TEST(Route, EqualChoicesTakeTheLowerExpertAndGroup) {
   const Setting s{.rows = 1, .experts = 8, .topk = 4, .groups = 4, .topk_groups = 2};
   const std::vector<float> x(kHidden, 0.0f);
   const std::vector<float> gate(8 * kHidden, 0.0f);
-  EXPECT_EQ(run(s, x, gate, std::vector<float>(8, 0.0f), 1).experts,
-            (std::vector<int32_t>{0, 1, 2, 3}));
+  for (const Target target : usable_targets()) {
+    EXPECT_EQ(run(s, x, gate, std::vector<float>(8, 0.0f), 1, target).experts,
+              (std::vector<int32_t>{0, 1, 2, 3}));
+  }
 }
 
 TEST(Route, NaNGivesValidExperts) {
   const Setting s{.rows = 1};
   const std::vector<float> x(kHidden, std::nanf(""));
   const auto gate = random_values("gate", s.experts * kHidden);
-  for (const int32_t expert : run(s, x, gate, std::vector<float>(12, 0.0f), 1).experts) {
-    EXPECT_TRUE(0 <= expert && expert < s.experts);
+  for (const Target target : usable_targets()) {
+    const Routed routed = run(s, x, gate, std::vector<float>(12, 0.0f), 1, target);
+    for (const int32_t expert : routed.experts) {
+      EXPECT_TRUE(0 <= expert && expert < s.experts);
+    }
+  }
+}
+
+TEST(Route, ArgmaxTakesTheFirstOfEquals) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const Target target : usable_targets()) {
+    const ArgmaxRow argmax = row_operations(target).argmax;
+    const auto of = [&](const std::vector<float>& values) {
+      return argmax(values.data(), static_cast<int64_t>(values.size()));
+    };
+    for (const int64_t count : {1, 7, 8, 9, 64, 100, 257}) {
+      auto values = random_values("values", count);
+      EXPECT_EQ(of(values), std::ranges::max_element(values) - values.begin());
+      for (float& value : values) value = std::round(value);  // many equals
+      EXPECT_EQ(of(values), std::ranges::max_element(values) - values.begin());
+      const std::vector<float> equal(static_cast<size_t>(count), -3.0f);
+      EXPECT_EQ(of(equal), 0);
+      const std::vector<float> excluded(static_cast<size_t>(count), -inf);
+      EXPECT_EQ(of(excluded), 0);
+      std::vector<float> nothing(static_cast<size_t>(count), std::nanf(""));
+      EXPECT_EQ(of(nothing), 0);
+      nothing.back() = -5;
+      EXPECT_EQ(of(nothing), count - 1);
+    }
+    EXPECT_EQ(of({0.0f, -0.0f}), 0);
+    EXPECT_EQ(of({-0.0f, 0.0f}), 0);
+    EXPECT_EQ(argmax(nullptr, 0), 0);
+  }
+}
+
+// The sigmoid over its whole range, in vectors and parts of one; what lies behind stays as it is.
+TEST(Route, AffinitiesAreCloseToDouble) {
+  for (const Target target : usable_targets()) {
+    for (const int64_t count : {0, 1, 5, 8, 13, 256}) {
+      auto logits = random_values("logits", count + 8, 20);
+      if (count > 4) {
+        logits[1] = std::numeric_limits<float>::infinity();
+        logits[2] = -std::numeric_limits<float>::infinity();
+        logits[3] = -120;
+        logits[4] = 120;
+      }
+      const auto bias = random_values("bias", count + 8);
+      auto affinities = logits;
+      std::vector<float> choices(logits.size(), -9.0f);
+      row_operations(target).affinities(bias.data(), count, affinities.data(), choices.data());
+      for (size_t e = 0; e < logits.size(); ++e) {
+        if (static_cast<int64_t>(e) >= count) {
+          EXPECT_EQ(affinities[e], logits[e]);
+          EXPECT_EQ(choices[e], -9.0f);
+          continue;
+        }
+        const double want = 1 / (1 + std::exp(-static_cast<double>(logits[e])));
+        EXPECT_NEAR(affinities[e], want, 3e-7 * want + 1e-38) << logits[e];
+        EXPECT_EQ(choices[e], affinities[e] + bias[e]);
+      }
+    }
   }
 }
 

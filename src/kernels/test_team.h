@@ -7,15 +7,26 @@
 #include "base/random.h"
 #include "base/thread_team.h"
 #include "kernels/execution_context.h"
+#include "kernels/row_operations.h"
 #include "tensor/float16.h"
 
 // What the kernels' tests share: running a collective operation, and numbers to run it on.
 namespace ingot::kernels {
 
 template <typename Operation>
-void run_on_team(int size, const Operation& operation) {
+void run_on_team(int size, const Operation& operation, Target target = Target::kReference) {
   base::ThreadTeam team(size);
-  team.run([&](int member) { operation(ExecutionContext(team, member)); });
+  const RowOperations& rows = row_operations(target);
+  team.run([&](int member) { operation(ExecutionContext(team, member, rows)); });
+}
+
+// The instruction sets of this build that this processor has.
+inline std::vector<Target> usable_targets() {
+  std::vector<Target> usable;
+  for (const Target target : built_targets()) {
+    if (target <= detect_target()) usable.push_back(target);
+  }
+  return usable;
 }
 
 // Close to normal values; another name, other values.

@@ -43,7 +43,7 @@ class Shapes {
     write_sparse_checkpoint(scratch_.path(), tensors);
     checkpoint_ = tensor::Checkpoint::open(scratch_.path()).value();
     plan_ = plan_load(config, *checkpoint_, {}).value();
-    weights = Weights::shapes_of(config, *plan_, MtpChoice::kLoad).value();
+    weights = Weights::shapes_of(config, *plan_, MtpChoice::kLoad, {}).value();
   }
 
   StepCostModel costs(CacheType cache = CacheType::kBF16) const {

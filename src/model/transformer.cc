@@ -27,6 +27,7 @@ base::Result<Transformer> Transformer::create(const ModelConfig& config, const W
   KernelSelector selector(options.target, options.activations, options.cache);
   Transformer model;
   model.config_ = &config;
+  model.row_operations_ = &kernels::row_operations(options.target);
   model.embedding_ = weights.embedding();
   model.final_norm_ = f32_values(weights.final_norm());
   model.rope_ = rope_parameters(config);

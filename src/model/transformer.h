@@ -10,6 +10,7 @@
 #include "kernels/execution_context.h"
 #include "kernels/ledger.h"
 #include "kernels/paged_cache.h"
+#include "kernels/row_operations.h"
 #include "model/decoder_layer.h"
 #include "model/kernel_selector.h"
 #include "model/kv_cache.h"
@@ -57,6 +58,8 @@ class Transformer {
                                           const TransformerOptions& options);
 
   const kernels::Ledger& ledger() const { return ledger_; }
+  // What an ExecutionContext of this model carries.
+  const kernels::RowOperations& row_operations() const { return *row_operations_; }
   bool has_mtp() const { return mtp_.has_value(); }
   // Types in which linear layers multiply, "bf16" or "bf16, int8"; the router's f32 not counted.
   const std::string& activations() const { return activations_; }
@@ -79,6 +82,7 @@ class Transformer {
                       const int32_t* rows, int64_t count, Workspace& workspace) const;
 
   const ModelConfig* config_ = nullptr;
+  const kernels::RowOperations* row_operations_ = nullptr;
   kernels::Weight embedding_;
   const float* final_norm_ = nullptr;
   Linear lm_head_;
