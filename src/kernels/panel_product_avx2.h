@@ -63,6 +63,7 @@ inline PanelSpan<kPanels> span_of(const Weight& weight, int64_t panel) {
                           .first_block = 0,
                           .num_blocks = weight.cols / kPanelBlockColumns};
   const int64_t panel_bytes = span.num_blocks * 4 * P::kGroupBytes;
+#pragma GCC unroll 16
   for (int p = 0; p < kPanels; ++p) {
     span.data[p] = static_cast<const std::byte*>(weight.data) + (panel + p) * panel_bytes;
   }
@@ -74,12 +75,15 @@ template <typename P, typename X, int kRows, int kPanels>
 inline void multiply_tile(const PanelSpan<kPanels>& span, const std::byte* const (&rows)[kRows],
                           float* sums) {
   __m256 sum[kRows][kPanels];
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
     for (int p = 0; p < kPanels; ++p) sum[r][p] = _mm256_loadu_ps(sums + (r * kPanels + p) * 8);
   }
   for (int64_t block = 0; block < span.num_blocks; ++block) {
     __m256 scale[kPanels] = {};
     if constexpr (P::kScaled) {
+#pragma GCC unroll 16
       for (int p = 0; p < kPanels; ++p) {
         scale[p] = P::scale(*span.weight, span.panel + p, span.first_block + block);
       }
@@ -87,11 +91,14 @@ inline void multiply_tile(const PanelSpan<kPanels>& span, const std::byte* const
     for (int64_t group = block * 4; group < block * 4 + 4; ++group) {
       const auto column = [&]<int j>() __attribute__((always_inline)) {
         __m256 w[kPanels];
+#pragma GCC unroll 16
         for (int p = 0; p < kPanels; ++p) {
           w[p] = P::template lanes<j>(span.data[p] + group * P::kGroupBytes, scale[p]);
         }
+#pragma GCC unroll 16
         for (int r = 0; r < kRows; ++r) {
           const __m256 x = X::template lanes<j>(rows[r] + group * 8 * X::kColumnBytes);
+#pragma GCC unroll 16
           for (int p = 0; p < kPanels; ++p) sum[r][p] = _mm256_fmadd_ps(w[p], x, sum[r][p]);
         }
       };
@@ -105,7 +112,9 @@ inline void multiply_tile(const PanelSpan<kPanels>& span, const std::byte* const
       column.template operator()<7>();
     }
   }
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
     for (int p = 0; p < kPanels; ++p) _mm256_storeu_ps(sums + (r * kPanels + p) * 8, sum[r][p]);
   }
 }
@@ -124,6 +133,7 @@ inline void multiply_rows(const PanelSpan<kPanels>& span, const RowList& x, int6
   const int64_t offset = column * X::kColumnBytes;
   const auto tile = [&]<int kRows>(int64_t first) __attribute__((always_inline)) {
     const std::byte* rows[kRows];
+#pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) rows[r] = x.row(first + r) + offset;
     multiply_tile<P, X, kRows, kPanels>(span, rows, sums + first * kPanels * 8);
   };
@@ -179,6 +189,7 @@ inline void multiply_unpacked(const Weight& weight, int64_t panel, const RowList
                                 .panel = panel,
                                 .first_block = first,
                                 .num_blocks = left < kSlabBlocks ? left : kSlabBlocks};
+#pragma GCC unroll 16
     for (int p = 0; p < kPanels; ++p) {
       unpacked.data[p] = reinterpret_cast<const std::byte*>(slab[p]);
       for (int64_t block = 0; block < unpacked.num_blocks; ++block) {
@@ -224,6 +235,7 @@ struct FloatProduct {
       multiply_rows<P, X, kPanels>(span_of<P, kPanels>(weight, panel), x, 0, count, sums);
     }
     for (int64_t row = 0; row < count; ++row) {
+#pragma GCC unroll 16
       for (int p = 0; p < kPanels; ++p) {
         __m256 sum = _mm256_load_ps(sums + (row * kPanels + p) * 8);
         if constexpr (P::kFormat == WeightFormat::kFp8Channel) {
@@ -261,14 +273,15 @@ struct IntegerProduct {
  private:
   // Codes as 2 v + 12: unsigned, as the instruction wants one of its factors. Sums of four pairs of
   // products are at most 4 * 2 * 24 * 127 and fit 16 bits.
-  static __m256i unsigned_codes(__m256i nibbles) {
+  [[gnu::always_inline]] static __m256i unsigned_codes(__m256i nibbles) {
     const __m256i table =
         _mm256_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0, 12, 13, 14, 15,
                          16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
     return _mm256_shuffle_epi8(table, nibbles);
   }
 
-  static __m256i four_products(const __m256i (&codes)[8], const Int8Block& x, int first) {
+  [[gnu::always_inline]] static __m256i four_products(const __m256i (&codes)[8], const Int8Block& x,
+                                                      int first) {
     const auto one = [&](int i) __attribute__((always_inline)) {
       const auto* word = reinterpret_cast<const float*>(x.values) + i;
       return _mm256_maddubs_epi16(codes[i], _mm256_castps_si256(_mm256_broadcast_ss(word)));
@@ -281,6 +294,7 @@ struct IntegerProduct {
   static void tile(const Weight& weight, int64_t first, int64_t num, const RowList& x, int64_t row,
                    const Emit& emit) {
     const Int8Block* rows[kRows];
+#pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       rows[r] = reinterpret_cast<const Int8Block*>(x.row(row + r));
     }
@@ -290,6 +304,7 @@ struct IntegerProduct {
       __m256 sum[kRows] = {};
       for (int64_t block = 0; block < blocks; ++block) {
         __m256i codes[8];
+#pragma GCC unroll 16
         for (int group = 0; group < 4; ++group) {
           const __m256i bytes = load_bytes(data + block * 128 + group * 32);
           const __m256i low = _mm256_set1_epi8(15);
@@ -297,16 +312,19 @@ struct IntegerProduct {
           codes[group * 2 + 1] = unsigned_codes(_mm256_and_si256(_mm256_srli_epi16(bytes, 4), low));
         }
         const __m256 scale = e8m0_of_panel(weight, panel, block);
+#pragma GCC unroll 16
         for (int r = 0; r < kRows; ++r) add_block(codes, scale, rows[r][block], sum[r]);
       }
       // The codes were doubled.
+#pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
         emit(row + r, panel, _mm256_mul_ps(sum[r], _mm256_set1_ps(0.5f)));
       }
     }
   }
 
-  static void add_block(const __m256i (&codes)[8], __m256 scale, const Int8Block& x, __m256& sum) {
+  [[gnu::always_inline]] static void add_block(const __m256i (&codes)[8], __m256 scale,
+                                               const Int8Block& x, __m256& sum) {
     const __m256i ones = _mm256_set1_epi16(1);
     __m256i dot = _mm256_madd_epi16(four_products(codes, x, 0), ones);
     dot = _mm256_add_epi32(dot, _mm256_madd_epi16(four_products(codes, x, 4), ones));
