@@ -15,6 +15,7 @@
 #include "kernels/linear.h"
 #include "kernels/moe.h"
 #include "kernels/panels.h"
+#include "kernels/row_operations.h"
 
 namespace ingot::kernels {
 namespace {
@@ -67,7 +68,7 @@ void report(benchmark::State& state, double macs, double bytes) {
 void linear(benchmark::State& state, const LinearVariant& variant, int64_t out, int64_t in) {
   const int64_t rows = state.range(0);
   base::ThreadTeam team(1);
-  const ExecutionContext context(team, 0);
+  const ExecutionContext context(team, 0, row_operations(detect_target()));
   const RandomMatrix matrix(variant.kind.weight, variant.kind.layout, out, in);
   const auto x = random_rows(rows * in);
   std::vector<std::byte> encoded(static_cast<size_t>(rows * encoded_row_bytes_max(in)));
@@ -90,7 +91,7 @@ void moe(benchmark::State& state, const MoeVariant& variant) {
   const int64_t rows = state.range(0);
   const int64_t pairs = rows * kTopk;
   base::ThreadTeam team(1);
-  const ExecutionContext context(team, 0);
+  const ExecutionContext context(team, 0, row_operations(detect_target()));
   std::vector<std::unique_ptr<RandomMatrix>> matrices;
   std::vector<MlpWeights> experts;
   const auto add = [&](int64_t out, int64_t in) {

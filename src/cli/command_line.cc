@@ -515,7 +515,7 @@ int run(int argc, const char* const* argv) {
   program.set_config("--config", "", "Read options from a TOML file; [COMMAND] holds a command's");
   program.allow_config_extras(CLI::config_extras_mode::error);
   CommonOptions common;
-  program.add_option("--threads", common.threads, "Threads; default: all that the cgroup allows")
+  program.add_option("--threads", common.threads, "Threads; default: one for each usable core")
       ->envname("INGOT_THREADS")
       ->check(CLI::Range(1, 1024));
   program.add_flag("--json", common.json, "Print the result as JSON");

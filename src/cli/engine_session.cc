@@ -4,8 +4,11 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/log.h"
 #include "base/machine.h"
+#include "base/numa.h"
 #include "engine/update_queue.h"
 
 namespace ingot::cli {
@@ -72,7 +75,11 @@ base::Result<std::unique_ptr<EngineSession>> open_engine(
                                           base::available_memory_bytes());
   if (!memory) return base::error("{}; {}", memory.error().message, words.memory_remedy);
   session->memory = *memory;
-  if (words.memory_line == MemoryLine::kSaid) base::log_info(session->memory.line());
+  if (words.memory_line == MemoryLine::kSaid) {
+    base::log_info(fmt::format("{}; {}", session->model->team->placement_line(),
+                               base::memory_placement().line()));
+    base::log_info(session->memory.line());
+  }
   engine::EngineOptions options{.capacity = session->memory.capacity,
                                 .speculation = drafts.mode,
                                 .max_draft_tokens = drafts.max_draft_tokens,

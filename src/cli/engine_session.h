@@ -24,7 +24,7 @@ struct EngineSession {
 
 enum class MemoryLine : uint8_t { kSaid, kUnsaid };
 
-// What a command says of memory.
+// What a command says of memory, and of where threads and memory are put.
 struct MemoryWords {
   MemoryLine memory_line = MemoryLine::kUnsaid;
   std::string memory_remedy = {};  // "ask for less with --OPTION", where there is too little

@@ -45,7 +45,7 @@ const std::vector<Ban> kBans = {
     {"strtod", "std::from_chars", {}, Tests::kBannedToo},
     // Threads are owned in one place.
     {"std::thread", "base::ThreadTeam", {"src/base/", "src/engine/engine."}, Tests::kFree},
-    {"std::jthread", "base::ThreadTeam", {"src/base/"}, Tests::kFree},
+    {"std::jthread", "base::ThreadTeam", {"src/base/", "benchmarks/"}, Tests::kFree},
     {"std::async", "base::ThreadTeam", {}, Tests::kFree},
     {"thread_local", "an argument", {}, Tests::kBannedToo},
     // Three interfaces in the whole program.
