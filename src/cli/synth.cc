@@ -105,7 +105,8 @@ base::Result<int> synth(const CommonOptions& common, const SynthOptions& options
     document["destination"] = options.destination.string();
     document["parameters"] = parameters;
     document["dtype"] = options.dtype;
-    document["recipe"] = options.recipe.empty() ? json::value(nullptr) : options.recipe;
+    document["recipe"] =
+        options.recipe.empty() ? json::value(nullptr) : json::value(options.recipe);
     fmt::print("{}", base::pretty_json(document));
     return 0;
   }

@@ -143,7 +143,7 @@ double ProbeBench::rate(int members, base::Duration slice, const Work& work) {
   CHECK(1 <= members && members <= team_.size());
   std::vector<double> rates(static_cast<size_t>(members));
   team_.run([&](int member) {
-    team_.barrier();
+    team_.barrier(member);
     if (member >= members) return;
     const base::Instant begin = clock_.now();
     double amount = 0;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "kernels/panels.h"
 
 namespace ingot::model {
 namespace {
@@ -14,9 +15,8 @@ namespace {
 using kernels::ActivationType;
 using Operation = MacKind::Operation;
 
-double stored_bytes(const Weight& weight) {
-  return static_cast<double>(kernels::weight_data_bytes(weight.format, weight.rows, weight.cols) +
-                             kernels::weight_scale_bytes(weight.format, weight.rows, weight.cols));
+double held_bytes(const Weight& weight) {
+  return static_cast<double>(kernels::held_data_bytes(weight) + kernels::held_scale_bytes(weight));
 }
 
 double elements(const Weight& weight) {
@@ -116,7 +116,7 @@ StepCostModel::StepCostModel(const ModelConfig& config, const Weights& weights,
   }
   head_ = matrix(weights.lm_head(), activation_type(activations, weights.lm_head().format));
   embedding_row_bytes_ =
-      stored_bytes(weights.embedding()) / static_cast<double>(weights.embedding().rows);
+      held_bytes(weights.embedding()) / static_cast<double>(weights.embedding().rows);
   latent_row_bytes_ = static_cast<double>(kernels::cache_row_bytes(
       cache, config.kv_lora_rank + config.qk_rope_head_dim, config.kv_lora_rank));
   attention_macs_per_key_ = static_cast<double>(
@@ -133,7 +133,7 @@ StepCostModel::StepCostModel(const ModelConfig& config, const Weights& weights,
 
 StepCostModel::Matrix StepCostModel::matrix(const Weight& weight, ActivationType activation) {
   return {.kind = {.weight = weight.format, .activation = activation},
-          .bytes = stored_bytes(weight),
+          .bytes = held_bytes(weight),
           .macs = elements(weight)};
 }
 
@@ -147,7 +147,7 @@ StepCostModel::Layer StepCostModel::layer(const ModelConfig& config, const Layer
   for (const Weight* weight : {&attention.q_a, &attention.q_b, &attention.kv_a, &attention.o}) {
     layer.of_every_row.push_back(chosen(*weight));
   }
-  layer.kv_b_bytes = stored_bytes(attention.kv_b);
+  layer.kv_b_bytes = held_bytes(attention.kv_b);
   layer.kv_b_macs = elements(attention.kv_b);
   const IndexerWeights& indexer = attention.indexer;
   if (indexer.k.present()) {
@@ -169,7 +169,7 @@ StepCostModel::Layer StepCostModel::layer(const ModelConfig& config, const Layer
   const MlpWeights& first = weights.experts.front();
   Matrix expert = chosen(first.gate);
   for (const Weight* weight : {&first.up, &first.down}) {
-    expert.bytes += stored_bytes(*weight);
+    expert.bytes += held_bytes(*weight);
     expert.macs += elements(*weight);
   }
   layer.expert = expert;
