@@ -12,12 +12,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
+#include "base/arena.h"
 #include "base/check.h"
 #include "base/random.h"
 #include "base/thread_team.h"
@@ -111,40 +112,50 @@ class Layers {
     const int64_t kv_b_values = heads * (kNope + kValue) * kLatent;
     const int64_t count = kLayerBytes / (cache_bytes + kv_b_values * 2) + 1;
     const std::vector<float> values = random_floats("values", 256 * kWidth, 1);
-    std::vector<std::byte> cache(static_cast<size_t>(cache_bytes));
-    view_ = {.type = type, .data = cache.data(), .width = kWidth, .latent_dim = kLatent};
-    for (int64_t row = 0; row < rows; ++row) {
-      store_cache_row(view_, row, values.data() + row % 256 * kWidth);
+    view_ = {.type = type, .width = kWidth, .latent_dim = kLatent};
+    kv_b_bytes_ = kv_b_values * 2;
+    auto arena = base::Arena::create(
+        static_cast<uint64_t>(count) * (base::Arena::padded(static_cast<uint64_t>(cache_bytes)) +
+                                        base::Arena::padded(static_cast<uint64_t>(kv_b_bytes_))),
+        "layers");
+    CHECK(arena.has_value());
+    arena_ = std::move(*arena);
+    for (int64_t layer = 0; layer < count; ++layer) {
+      view_.data = caches_.emplace_back(arena_.allocate(static_cast<uint64_t>(cache_bytes)));
+      for (int64_t row = 0; row < rows; ++row) {
+        store_cache_row(view_, row, values.data() + row % 256 * kWidth);
+      }
+      auto* kv_b = arena_.allocate_array<tensor::BFloat16>(static_cast<uint64_t>(kv_b_values));
+      for (int64_t i = 0; i < kv_b_values; ++i) {
+        kv_b[i] = tensor::to_bf16(0.05f * values[static_cast<size_t>(i) % values.size()]);
+      }
+      kv_bs_.push_back(kv_b);
     }
-    std::vector<tensor::BFloat16> kv_b;
-    for (int64_t i = 0; i < kv_b_values; ++i) {
-      kv_b.push_back(tensor::to_bf16(0.05f * values[static_cast<size_t>(i) % values.size()]));
-    }
-    caches_.assign(static_cast<size_t>(count), cache);
-    kv_bs_.assign(static_cast<size_t>(count), kv_b);
   }
 
   int64_t heads() const { return heads_; }
   const std::vector<int32_t>& pages() const { return pages_; }
-  int64_t kv_b_bytes() const { return static_cast<int64_t>(kv_bs_[0].size()) * 2; }
+  int64_t kv_b_bytes() const { return kv_b_bytes_; }
   int64_t row_bytes() const { return view_.row_bytes(); }
 
   void next(MlaAttendArgs& args) {
     const size_t layer = turn_++ % caches_.size();
     args.latents = view_;
-    args.latents.data = caches_[layer].data();
+    args.latents.data = caches_[layer];
     args.kv_b = {.format = WeightFormat::kBF16,
                  .rows = heads_ * (kNope + kValue),
                  .cols = kLatent,
-                 .data = kv_bs_[layer].data()};
+                 .data = kv_bs_[layer]};
   }
 
  private:
   int64_t heads_;
   std::vector<int32_t> pages_;
   CacheView view_;
-  std::vector<std::vector<std::byte>> caches_;  // by layer
-  std::vector<std::vector<tensor::BFloat16>> kv_bs_;
+  int64_t kv_b_bytes_;
+  base::Arena arena_;
+  std::vector<std::byte*> caches_;  // by layer
+  std::vector<tensor::BFloat16*> kv_bs_;
   size_t turn_ = 0;
 };
 
@@ -189,7 +200,7 @@ void attend(benchmark::State& state, CacheType type, int64_t heads, int64_t topk
       .value_dim = kValue,
       .latent_dim = kLatent,
       .out = out.data(),
-      .scratch = scratch.data()};
+      .scratch = scratch->allocate_array<float>(scratch_floats)};
   int64_t keys = 0;
   for (int64_t row = 0; row < rows; ++row) keys += std::min(args.rows.num_keys(row), topk);
   const auto macs = static_cast<double>(

@@ -47,6 +47,7 @@ inline void widen_e4m3(__m128i codes, __m256 scale, float* to) {
 template <typename R>
 struct InPlace {
   using Row = R;
+  static constexpr bool kInPlace = true;
   static const typename R::Element* get(const std::byte* stored, const Task&, float*) {
     return reinterpret_cast<const typename R::Element*>(stored);
   }
@@ -55,6 +56,7 @@ struct InPlace {
 template <typename Lanes>
 struct WideWeight {
   using Row = F32Row;
+  static constexpr bool kInPlace = false;
   static const float* get(const std::byte* stored, const Task& task, float* unpacked) {
     widen<Lanes>(reinterpret_cast<const typename Lanes::Element*>(stored), task.args.latent_dim,
                  unpacked);
@@ -65,6 +67,7 @@ struct WideWeight {
 template <typename Lanes>
 struct WideKey {
   using Row = F32Row;
+  static constexpr bool kInPlace = false;
   static const float* get(const std::byte* stored, const Task& task, float* unpacked) {
     const auto* values = reinterpret_cast<const typename Lanes::Element*>(stored);
     widen<Lanes>(values, task.args.latent_dim, unpacked);
@@ -76,6 +79,7 @@ struct WideKey {
 
 struct Fp8Key {
   using Row = F32Row;
+  static constexpr bool kInPlace = false;
   static const float* get(const std::byte* stored, const Task& task, float* unpacked) {
     const int64_t latent_dim = task.args.latent_dim;
     const Fp8CacheRowLayout layout =
@@ -98,18 +102,49 @@ struct Fp8Key {
   }
 };
 
-// Calls visit(first, rows, count) for blocks of `count` rows, the first of them `first`; stored(i)
-// is where row i lies.
+// `count` rows, of which stored(i) gives the place of row i, and after them up to `reach` those
+// that are wanted next.
+template <typename Stored>
+struct StoredRows {
+  int64_t count;
+  int64_t reach;
+  int64_t row_bytes;
+  Stored stored;
+};
+
+template <typename Row>
+struct Block {
+  int64_t first;  // which of the rows is its first
+  int64_t size;
+  const typename Row::Element* rows[kBlock];
+  Ahead ahead;  // the next block
+};
+
+// Calls visit(block) for block after block.
 template <typename Source, typename Stored, typename Visit>
-inline void for_blocks(const Task& task, int64_t count, const Stored& stored, const Visit& visit) {
+inline void for_blocks(const Task& task, const StoredRows<Stored>& from, const Visit& visit) {
+  constexpr int64_t kUnpackAhead = 4;
   float* unpacked = task.scratch + task.shape.block();
-  for (int64_t first = 0; first < count; first += kBlock) {
-    const int64_t size = first + kBlock < count ? kBlock : count - first;
-    const typename Source::Row::Element* rows[kBlock];
-    for (int64_t i = 0; i < size; ++i) {
-      rows[i] = Source::get(stored(first + i), task, unpacked + i * task.shape.width);
+  for (int64_t first = 0; first < from.count; first += kBlock) {
+    const std::byte* next[kBlock];
+    Block<typename Source::Row> block;
+    block.first = first;
+    block.size = first + kBlock < from.count ? kBlock : from.count - first;
+    block.ahead = {.rows = next, .count = 0, .row_bytes = from.row_bytes};
+    for (int64_t i = 0; i < block.size; ++i) {
+      if constexpr (!Source::kInPlace) {
+        if (first + i + kUnpackAhead < from.reach) {
+          fetch(from.stored(first + i + kUnpackAhead), 0, from.row_bytes);
+        }
+      }
+      block.rows[i] = Source::get(from.stored(first + i), task, unpacked + i * task.shape.width);
     }
-    visit(first, rows, size);
+    if constexpr (Source::kInPlace) {
+      for (int64_t i = first + block.size; i < from.reach && block.ahead.count < kBlock; ++i) {
+        next[block.ahead.count++] = from.stored(i);
+      }
+    }
+    visit(block);
   }
 }
 
@@ -127,13 +162,21 @@ struct Tile {
   int64_t row_stride(const Task& task) const { return num_heads * task.shape.width; }
 };
 
-// Rows of kv_b's part of a head, from `first_row` of the part on.
+// Of kv_b, rows [begin, begin + count) of a head; next are the same rows of the next head.
 template <typename W>
-inline auto stored_weights(const MlaAttendArgs& args, int64_t head, int64_t first_row) {
-  const int64_t row = head * (args.nope_dim + args.value_dim) + first_row;
-  const auto* data = static_cast<const std::byte*>(args.kv_b.data);
+inline auto weight_rows(const MlaAttendArgs& args, const Tile& tile, int64_t head, int64_t begin,
+                        int64_t count) {
+  const int64_t head_rows = args.nope_dim + args.value_dim;
   const int64_t row_bytes = args.latent_dim * static_cast<int64_t>(sizeof(W));
-  return [=](int64_t i) { return data + (row + i) * row_bytes; };
+  const std::byte* first = static_cast<const std::byte*>(args.kv_b.data) +
+                           ((tile.first_head + head) * head_rows + begin) * row_bytes;
+  const auto stored = [=](int64_t i) {
+    return first + (i < count ? i : i - count + head_rows) * row_bytes;
+  };
+  return StoredRows{.count = count,
+                    .reach = head + 1 < tile.num_heads ? 2 * count : count,
+                    .row_bytes = row_bytes,
+                    .stored = stored};
 }
 
 // Queries as they meet cached rows: absorbed, then the rope part, in the keys' order.
@@ -141,18 +184,19 @@ template <typename Weights, typename Keys, typename W>
 inline void absorb(const Task& task, const Tile& tile) {
   const MlaAttendArgs& args = task.args;
   const int64_t q_dim = args.nope_dim + args.rope_dim;
+  const int64_t q_stride = args.heads * q_dim;
   for (int64_t h = 0; h < tile.num_heads; ++h) {
     const float* q = args.q + (tile.first_row * args.heads + tile.first_head + h) * q_dim;
-    const int64_t q_stride = args.heads * q_dim;
-    for_blocks<Weights>(task, args.nope_dim, stored_weights<W>(args, tile.first_head + h, 0),
-                        [&](int64_t first, const auto* const* rows, int64_t count) {
+    for_blocks<Weights>(task, weight_rows<W>(args, tile, h, 0, args.nope_dim),
+                        [&](const Block<typename Weights::Row>& block) {
                           add_weighted<typename Weights::Row>(
-                              {.weights = {q + first, q_stride, tile.num_rows},
-                               .rows = rows,
-                               .num_rows = count,
-                               .fresh = first == 0,
+                              {.weights = {q + block.first, q_stride, tile.num_rows},
+                               .rows = block.rows,
+                               .num_rows = block.size,
+                               .fresh = block.first == 0,
                                .sums = tile.query(task, 0, h),
-                               .stride = tile.row_stride(task)},
+                               .stride = tile.row_stride(task),
+                               .ahead = block.ahead},
                               task.shape.latent_width);
                         });
     for (int64_t r = 0; r < tile.num_rows; ++r) {
@@ -222,34 +266,43 @@ inline void merge(const Task& task, int64_t head, const Softmax& span, Softmax& 
   }
 }
 
-// Scores, weights and weighted latents of a span, the latter to `sums`.
+// Scores, weights and weighted latents of a span, the latter to `sums`. Of `keys`, num_keys are its
+// own and the others, up to `reach`, the next span's.
 template <typename Keys>
 inline void attend_span(const Task& task, const Tile& tile, int64_t row,
-                        const std::byte* const* keys, int64_t num_keys, Softmax& softmax,
-                        float* sums) {
+                        const std::byte* const* keys, int64_t num_keys, int64_t reach,
+                        Softmax& softmax, float* sums) {
+  using Row = typename Keys::Row;
   const MlaAttendScratch& shape = task.shape;
   float* weights = task.scratch + shape.weights();
-  const auto stored = [keys](int64_t i) { return keys[i]; };
-  for_blocks<Keys>(
-      task, num_keys, stored, [&](int64_t first, const auto* const* rows, int64_t count) {
-        dots<typename Keys::Row>({tile.query(task, row, 0), shape.width, tile.num_heads}, rows,
-                                 count, shape.width, {weights + first, shape.weight_stride()});
-      });
+  StoredRows rows{.count = num_keys,
+                  .reach = reach,
+                  .row_bytes = task.args.latents.row_bytes(),
+                  .stored = [keys](int64_t i) { return keys[i]; }};
+  for_blocks<Keys>(task, rows, [&](const Block<Row>& block) {
+    dots<Row>({.queries = {tile.query(task, row, 0), shape.width, tile.num_heads},
+               .rows = block.rows,
+               .num_rows = block.size,
+               .width = shape.width,
+               .out = weights + block.first,
+               .out_stride = shape.weight_stride(),
+               .ahead = block.ahead});
+  });
   for (int64_t h = 0; h < tile.num_heads; ++h) {
     weigh(weights + h * shape.weight_stride(), num_keys, task.args.scale, softmax.max[h],
           softmax.sum[h]);
   }
-  for_blocks<Keys>(task, num_keys, stored,
-                   [&](int64_t first, const auto* const* rows, int64_t count) {
-                     add_weighted<typename Keys::Row>(
-                         {.weights = {weights + first, shape.weight_stride(), tile.num_heads},
-                          .rows = rows,
-                          .num_rows = count,
-                          .fresh = first == 0,
-                          .sums = sums,
-                          .stride = shape.sum_stride()},
-                         shape.latent_width);
-                   });
+  rows.reach = num_keys;
+  for_blocks<Keys>(task, rows, [&](const Block<Row>& block) {
+    add_weighted<Row>({.weights = {weights + block.first, shape.weight_stride(), tile.num_heads},
+                       .rows = block.rows,
+                       .num_rows = block.size,
+                       .fresh = block.first == 0,
+                       .sums = sums,
+                       .stride = shape.sum_stride(),
+                       .ahead = block.ahead},
+                      shape.latent_width);
+  });
 }
 
 // Of one row and all of the tile's heads; the weighted latents take the place of its queries, in
@@ -269,17 +322,18 @@ inline void attend_row(const Task& task, const Tile& tile, int64_t row) {
   Softmax total;
   for (int64_t begin = 0; begin < count; begin += kAttendSpanKeys) {
     const int64_t size = begin + kAttendSpanKeys < count ? kAttendSpanKeys : count - begin;
-    const std::byte* keys[kAttendSpanKeys];
-    for (int64_t i = 0; i < size; ++i) {
+    const int64_t reach = size + kBlock < count - begin ? size + kBlock : count - begin;
+    const std::byte* keys[kAttendSpanKeys + kBlock];
+    for (int64_t i = 0; i < reach; ++i) {
       const int64_t position = all ? begin + i : selected[begin + i];
       keys[i] = data + args.rows.cache_row(batch_row, position) * row_bytes;
     }
     if (begin == 0) {
-      attend_span<Keys>(task, tile, row, keys, size, total, totals);
+      attend_span<Keys>(task, tile, row, keys, size, reach, total, totals);
       continue;
     }
     Softmax span;
-    attend_span<Keys>(task, tile, row, keys, size, span, task.scratch + shape.span());
+    attend_span<Keys>(task, tile, row, keys, size, reach, span, task.scratch + shape.span());
     for (int64_t h = 0; h < tile.num_heads; ++h) merge(task, h, span, total);
   }
   for (int64_t h = 0; h < tile.num_heads; ++h) {
@@ -299,13 +353,18 @@ inline void project_values(const Task& task, const Tile& tile) {
   for (int64_t h = 0; h < tile.num_heads; ++h) {
     const int64_t head = tile.first_head + h;
     float* out = args.out + (tile.first_row * args.heads + head) * args.value_dim;
-    for_blocks<Weights>(task, args.value_dim, stored_weights<W>(args, head, args.nope_dim),
-                        [&](int64_t first, const auto* const* rows, int64_t count) {
-                          dots<typename Weights::Row>(
-                              {tile.query(task, 0, h), tile.row_stride(task), tile.num_rows}, rows,
-                              count, task.shape.latent_width,
-                              {out + first, args.heads * args.value_dim});
-                        });
+    for_blocks<Weights>(
+        task, weight_rows<W>(args, tile, h, args.nope_dim, args.value_dim),
+        [&](const Block<typename Weights::Row>& block) {
+          dots<typename Weights::Row>(
+              {.queries = {tile.query(task, 0, h), tile.row_stride(task), tile.num_rows},
+               .rows = block.rows,
+               .num_rows = block.size,
+               .width = task.shape.latent_width,
+               .out = out + block.first,
+               .out_stride = args.heads * args.value_dim,
+               .ahead = block.ahead});
+        });
   }
 }
 

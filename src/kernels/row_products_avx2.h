@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/lanes_avx2.h"
@@ -101,7 +102,29 @@ inline __m256 in_register(__m256 v) {
   return v;
 }
 
-inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+// Rows that a later call will read, as stored; they are fetched while this one computes.
+struct Ahead {
+  const std::byte* const* rows = nullptr;
+  int64_t count = 0;
+  int64_t row_bytes = 0;
+};
+
+inline constexpr int64_t kLine = 64;
+
+// Touches lines of [begin, end) of a row.
+inline void fetch(const void* row, int64_t begin, int64_t end) {
+  for (int64_t at = begin; at < end; at += kLine) {
+    _mm_prefetch(static_cast<const char*>(row) + at, _MM_HINT_T0);
+  }
+}
+
+// One of the tiles that queries are cut into.
+struct QueryTile {
+  int64_t first;
+  int64_t count;
+  int64_t index;
+  int64_t of;  // tiles
+};
 
 // Dot products of kQueries queries with kRows rows, as out[query * kRows + row]. A sum has eight
 // lanes, each ascending. REQUIRES: kQueries * kRows <= 12.
@@ -152,63 +175,77 @@ inline void dot_tile(const float* queries, int64_t stride, const typename R::Ele
   }
 }
 
-// Where dot products go: of query q and row i to data[q * stride + i].
-struct DotOutput {
-  float* data;
-  int64_t stride;
-};
-
-template <typename R, int kQueries, int kRows>
-inline void dots_of_queries(const float* queries, int64_t stride,
-                            const typename R::Element* const* rows, int64_t count, int64_t width,
-                            DotOutput out) {
-  float tile[12];
-  int64_t i = 0;
-  for (; i + kRows <= count; i += kRows) {
-    dot_tile<R, kQueries, kRows>(queries, stride, rows + i, width, tile);
-    for (int q = 0; q < kQueries; ++q) {
-      for (int r = 0; r < kRows; ++r) out.data[q * out.stride + i + r] = tile[q * kRows + r];
-    }
-  }
-  if (i == count) return;
-  // What is left, filled up with its last row.
-  const typename R::Element* last[kRows];
-  for (int r = 0; r < kRows; ++r) last[r] = rows[i + r < count ? i + r : count - 1];
-  dot_tile<R, kQueries, kRows>(queries, stride, last, width, tile);
-  for (int q = 0; q < kQueries; ++q) {
-    for (int r = 0; i + r < count; ++r) out.data[q * out.stride + i + r] = tile[q * kRows + r];
-  }
-}
-
-// Calls visit(first, count) for each of the tiles that queries are cut into, of at most kMax and as
-// even as can be.
+// Calls visit(tile) for each of the tiles that queries are cut into, of at most kMax and as even as
+// can be.
 template <int64_t kMax, typename Visit>
 inline void for_query_tiles(int64_t queries, const Visit& visit) {
   const int64_t tiles = (queries + kMax - 1) / kMax;
   for (int64_t tile = 0; tile < tiles; ++tile) {
     const int64_t begin = queries * tile / tiles;
-    visit(begin, queries * (tile + 1) / tiles - begin);
+    const int64_t end = queries * (tile + 1) / tiles;
+    visit(QueryTile{.first = begin, .count = end - begin, .index = tile, .of = tiles});
   }
 }
 
-// Dot products of `count` rows of `width` values with all queries.
+// Dot products of all rows with all queries. That of query q and row i goes to
+// out[q * out_stride + i].
 template <typename R>
-inline void dots(Queries queries, const typename R::Element* const* rows, int64_t count,
-                 int64_t width, DotOutput out) {
-  for_query_tiles<5>(queries.count, [&](int64_t first, int64_t tile) {
-    const float* data = queries.data + first * queries.stride;
-    const DotOutput to{out.data + first * out.stride, out.stride};
-    switch (tile) {
+struct DotProducts {
+  Queries queries;
+  const typename R::Element* const* rows;
+  int64_t num_rows;
+  int64_t width;
+  float* out;
+  int64_t out_stride;
+  Ahead ahead;
+};
+
+// Those of a tile of queries, kRows rows at a time. Each tile fetches its part of the rows ahead.
+template <typename R, int kQueries, int kRows>
+inline void dots_of_queries(const DotProducts<R>& args, const QueryTile& queries) {
+  const float* query = args.queries.data + queries.first * args.queries.stride;
+  float* out = args.out + queries.first * args.out_stride;
+  const int64_t fetch_begin = args.ahead.row_bytes * queries.index / queries.of;
+  const int64_t fetch_end = args.ahead.row_bytes * (queries.index + 1) / queries.of;
+  float tile[12];
+  for (int64_t i = 0; i < args.num_rows; i += kRows) {
+    for (int64_t r = i; r < i + kRows && r < args.ahead.count; ++r) {
+      fetch(args.ahead.rows[r], fetch_begin, fetch_end);
+    }
+    if (i + kRows <= args.num_rows) {
+      dot_tile<R, kQueries, kRows>(query, args.queries.stride, args.rows + i, args.width, tile);
+      for (int q = 0; q < kQueries; ++q) {
+        for (int r = 0; r < kRows; ++r) out[q * args.out_stride + i + r] = tile[q * kRows + r];
+      }
+    } else {  // what is left, filled up with its last row
+      const typename R::Element* last[kRows];
+      for (int r = 0; r < kRows; ++r) {
+        last[r] = args.rows[i + r < args.num_rows ? i + r : args.num_rows - 1];
+      }
+      dot_tile<R, kQueries, kRows>(query, args.queries.stride, last, args.width, tile);
+      for (int q = 0; q < kQueries; ++q) {
+        for (int r = 0; i + r < args.num_rows; ++r) {
+          out[q * args.out_stride + i + r] = tile[q * kRows + r];
+        }
+      }
+    }
+  }
+}
+
+template <typename R>
+inline void dots(const DotProducts<R>& args) {
+  for_query_tiles<5>(args.queries.count, [&](const QueryTile& tile) {
+    switch (tile.count) {
       case 1:
-        return dots_of_queries<R, 1, 8>(data, queries.stride, rows, count, width, to);
+        return dots_of_queries<R, 1, 8>(args, tile);
       case 2:
-        return dots_of_queries<R, 2, 4>(data, queries.stride, rows, count, width, to);
+        return dots_of_queries<R, 2, 4>(args, tile);
       case 3:
-        return dots_of_queries<R, 3, 3>(data, queries.stride, rows, count, width, to);
+        return dots_of_queries<R, 3, 3>(args, tile);
       case 4:
-        return dots_of_queries<R, 4, 2>(data, queries.stride, rows, count, width, to);
+        return dots_of_queries<R, 4, 2>(args, tile);
       default:
-        return dots_of_queries<R, 5, 2>(data, queries.stride, rows, count, width, to);
+        return dots_of_queries<R, 5, 2>(args, tile);
     }
   });
 }
@@ -223,6 +260,7 @@ struct WeightedSums {
   bool fresh;
   float* sums;
   int64_t stride;
+  Ahead ahead;
 };
 
 // Values [k, k + kSteps * 16) of the sums of kQueries queries from `query` on, rows ascending.
@@ -275,27 +313,47 @@ inline void sum_columns(const WeightedSums<R>& args, int64_t query, int64_t begi
   for (; k < end; k += kRowStep) sum_tile<R, kQueries, 1>(args, query, k);
 }
 
-// Adds the rows of `width` values to the sums of all queries.
+inline constexpr int64_t kSumColumns = 4 * kRowStep;
+
+// What comes after columns up to `end`, of a tile's part of the rows: the next columns of the same
+// rows, or the first of the rows ahead.
+template <typename R>
+inline void fetch_columns(const WeightedSums<R>& args, const QueryTile& tile, int64_t end,
+                          int64_t width) {
+  constexpr auto kBytes = static_cast<int64_t>(kSumColumns * sizeof(typename R::Element));
+  const bool same = end < width;
+  const int64_t count = same ? args.num_rows : args.ahead.count;
+  const int64_t last = count * (tile.index + 1) / tile.of;
+  for (int64_t i = count * tile.index / tile.of; i < last; ++i) {
+    if (same) {
+      fetch(args.rows[i] + end, 0, kBytes);
+    } else {
+      fetch(args.ahead.rows[i], 0, kBytes);
+    }
+  }
+}
+
+// Adds the rows, of `width` values, to the sums of all queries.
 template <typename R>
 inline void add_weighted(const WeightedSums<R>& args, int64_t width) {
   // All queries take a few columns before the next, so that these parts of the rows stay near.
-  constexpr int64_t kColumns = 4 * kRowStep;
-  for (int64_t begin = 0; begin < width; begin += kColumns) {
-    const int64_t end = begin + kColumns < width ? begin + kColumns : width;
-    for_query_tiles<6>(args.weights.count, [&](int64_t query, int64_t tile) {
-      switch (tile) {
+  for (int64_t begin = 0; begin < width; begin += kSumColumns) {
+    const int64_t end = begin + kSumColumns < width ? begin + kSumColumns : width;
+    for_query_tiles<6>(args.weights.count, [&](const QueryTile& tile) {
+      fetch_columns(args, tile, end, width);
+      switch (tile.count) {
         case 1:
-          return sum_columns<R, 1, 4>(args, query, begin, end);
+          return sum_columns<R, 1, 4>(args, tile.first, begin, end);
         case 2:
-          return sum_columns<R, 2, 2>(args, query, begin, end);
+          return sum_columns<R, 2, 2>(args, tile.first, begin, end);
         case 3:
-          return sum_columns<R, 3, 2>(args, query, begin, end);
+          return sum_columns<R, 3, 2>(args, tile.first, begin, end);
         case 4:
-          return sum_columns<R, 4, 1>(args, query, begin, end);
+          return sum_columns<R, 4, 1>(args, tile.first, begin, end);
         case 5:
-          return sum_columns<R, 5, 1>(args, query, begin, end);
+          return sum_columns<R, 5, 1>(args, tile.first, begin, end);
         default:
-          return sum_columns<R, 6, 1>(args, query, begin, end);
+          return sum_columns<R, 6, 1>(args, tile.first, begin, end);
       }
     });
   }
