@@ -25,6 +25,7 @@
 #include "kernels/ledger.h"
 #include "kernels/mla_attend.h"
 #include "kernels/paged_cache.h"
+#include "kernels/row_operations.h"
 #include "kernels/target.h"
 #include "tensor/float16.h"
 
@@ -123,7 +124,7 @@ class Layers {
     for (int64_t layer = 0; layer < count; ++layer) {
       view_.data = caches_.emplace_back(arena_.allocate(static_cast<uint64_t>(cache_bytes)));
       for (int64_t row = 0; row < rows; ++row) {
-        store_cache_row(view_, row, values.data() + row % 256 * kWidth);
+        row_operations(detect_target()).store(type)(view_, row, values.data() + row % 256 * kWidth);
       }
       auto* kv_b = arena_.allocate_array<tensor::BFloat16>(static_cast<uint64_t>(kv_b_values));
       for (int64_t i = 0; i < kv_b_values; ++i) {
@@ -214,7 +215,9 @@ void attend(benchmark::State& state, CacheType type, int64_t heads, int64_t topk
   for (auto _ : state) {
     layers.next(args);
     const double begin = thread_seconds();
-    team.run([&](int member) { variant.run(ExecutionContext(team, member), args); });
+    team.run([&](int member) {
+      variant.run(ExecutionContext(team, member, row_operations(detect_target())), args);
+    });
     const double time = thread_seconds() - begin;
     state.SetIterationTime(time);
     seconds += time;
