@@ -189,7 +189,10 @@ void attend(benchmark::State& state, CacheType type, int64_t heads, int64_t topk
   const std::vector<const int32_t*> tables(static_cast<size_t>(rows), layers.pages().data());
   const std::vector<float> q = random_floats("q", rows * heads * (kNope + kRope), 1);
   std::vector<float> out(static_cast<size_t>(rows * heads * kValue));
-  std::vector<float> scratch(static_cast<size_t>(mla_attend_scratch_floats(heads, kLatent, kRope)));
+  const auto scratch_floats =
+      static_cast<uint64_t>(mla_attend_scratch_floats(heads, kLatent, kRope));
+  auto scratch = base::Arena::create(scratch_floats * sizeof(float), "scratch");
+  CHECK(scratch.has_value());
   MlaAttendArgs args{
       .rows = {.count = rows, .positions = positions.data(), .page_tables = tables.data()},
       .q = q.data(),

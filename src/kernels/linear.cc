@@ -2,7 +2,6 @@
 
 #include "kernels/linear_avx2.h"
 #include "kernels/linear_reference.h"
-#include "kernels/panels.h"
 
 namespace ingot::kernels {
 namespace {
@@ -21,11 +20,7 @@ constexpr LinearVariant reference(std::string_view name) {
 #if defined(__x86_64__)
 constexpr LinearVariant panels(std::string_view name, WeightFormat weight,
                                ActivationType activation, LinearFunction run) {
-  return {name,
-          Target::kAvx2,
-          {weight, activation, WeightLayout::kPanels8},
-          [](const LinearUse& use) { return panels_refuse(use.in); },
-          run};
+  return {name, Target::kAvx2, {weight, activation, WeightLayout::kPanels8}, any_shape, run};
 }
 #endif
 
@@ -70,12 +65,10 @@ constexpr LinearVariant kVariants[] = {
 
 std::span<const LinearVariant> linear_variants() { return kVariants; }
 
-WeightLayout fastest_layout(WeightFormat weight, ActivationType activation, int64_t cols,
-                            Target allowed) {
+WeightLayout fastest_layout(WeightFormat weight, ActivationType activation, Target allowed) {
   for (const LinearVariant& variant : kVariants) {
-    const LinearUse use{.kind = variant.kind, .out = 1, .in = cols};
     if (variant.kind.weight == weight && variant.kind.activation == activation &&
-        variant.target <= allowed && variant.refuses(use).empty()) {
+        variant.target <= allowed) {
       return variant.kind.layout;
     }
   }

@@ -42,9 +42,7 @@ using LinearVariant = Variant<LinearFunction, LinearUse>;
 // Every variant of this build, fastest first, reference last.
 std::span<const LinearVariant> linear_variants();
 
-// The layout that the fastest variant reads which a target has for these types and takes so many
-// columns.
-WeightLayout fastest_layout(WeightFormat weight, ActivationType activation, int64_t cols,
-                            Target allowed);
+// The layout that the fastest variant reads which a target has for these types.
+WeightLayout fastest_layout(WeightFormat weight, ActivationType activation, Target allowed);
 
 }  // namespace ingot::kernels

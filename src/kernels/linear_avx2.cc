@@ -1,6 +1,7 @@
 #include "kernels/linear_avx2.h"
 
-#include "kernels/panel_product_avx2.h"
+#include "kernels/float_product_avx2.h"
+#include "kernels/integer_product_avx2.h"
 
 namespace ingot::kernels {
 namespace {

@@ -5,7 +5,6 @@
 #include "kernels/activation_rows.h"
 #include "kernels/dot_reference.h"
 #include "kernels/moe_avx2.h"
-#include "kernels/panels.h"
 #include "kernels/weight_rows.h"
 
 namespace ingot::kernels {
@@ -63,10 +62,7 @@ constexpr MoeVariant panels(std::string_view name, WeightFormat weight, Activati
   return {name,
           Target::kAvx2,
           {weight, activation, WeightLayout::kPanels8},
-          [](const MoeUse& use) {
-            const std::string hidden = panels_refuse(use.hidden);
-            return hidden.empty() ? panels_refuse(use.intermediate) : hidden;
-          },
+          refuses_nothing<MoeUse>,
           run};
 }
 #endif

@@ -1,8 +1,11 @@
 #include "kernels/moe_avx2.h"
 
+#include <cstring>
+
 #include "kernels/encode_avx2.h"
 #include "kernels/exp_avx2.h"
-#include "kernels/panel_product_avx2.h"
+#include "kernels/float_product_avx2.h"
+#include "kernels/integer_product_avx2.h"
 
 namespace ingot::kernels {
 namespace {
@@ -84,7 +87,7 @@ class Moe {
 
   void run() {
     pairs_ = sort_pairs(context_, args_, num_pairs_, num_experts_);
-    share_groups(context_, pairs_, num_experts_, intermediate_ / kGroupColumns,
+    share_groups(context_, pairs_, num_experts_, panel_blocks(intermediate_),
                  [&](int64_t expert, int64_t first, int64_t last) {
                    for (int64_t group = first; group < last; ++group) middle(expert, group);
                  });
@@ -122,23 +125,38 @@ class Moe {
       x.index = pairs + done;
       x.divisor = topk_;
       const int64_t first = group * kGroupPanels;
+      const int64_t panels_left = num_panels(intermediate_) - first;
+      const int64_t panels = panels_left < kGroupPanels ? panels_left : kGroupPanels;
       const auto into = [&](float* values) {
         return [values, first](int64_t row, int64_t panel, __m256 eight) {
           _mm256_store_ps(values + row * kGroupColumns + (panel - first) * kPanelRows, eight);
         };
       };
-      Product::product(weights.gate, first, kGroupPanels, x, count, into(gate));
-      Product::product(weights.up, first, kGroupPanels, x, count, into(up));
+      Product::product(weights.gate, first, panels, x, count, into(gate));
+      Product::product(weights.up, first, panels, x, count, into(up));
       for (int64_t row = 0; row < count; ++row) {
-        __m256 values[kGroupPanels];
-        for (int64_t i = 0; i < kGroupPanels; ++i) {
+        // Columns past the last are zeros of panels that were filled up, or have no panel.
+        __m256 values[kGroupPanels] = {};
+        for (int64_t i = 0; i < panels; ++i) {
           const int64_t at = row * kGroupColumns + i * kPanelRows;
           values[i] = _mm256_mul_ps(silu_lanes(_mm256_load_ps(gate + at)), _mm256_load_ps(up + at));
         }
-        Encoder::store(
-            values, middle_rows() + pairs[done + row] * row_bytes + group * Encoder::kBlockBytes);
+        store_middle(values, group, middle_rows() + pairs[done + row] * row_bytes);
       }
     }
+  }
+
+  // A block of an encoded row; one that the row has only in part must not write past it.
+  void store_middle(const __m256 (&values)[kGroupPanels], int64_t group, std::byte* row) const {
+    std::byte* out = row + group * Encoder::kBlockBytes;
+    const int64_t columns = intermediate_ - group * kGroupColumns;
+    if (columns >= kGroupColumns || Product::kActivation == ActivationType::kInt8) {
+      Encoder::store(values, out);
+      return;
+    }
+    alignas(32) std::byte block[Encoder::kBlockBytes];
+    Encoder::store(values, block);
+    std::memcpy(out, block, static_cast<size_t>(columns * Encoder::kBlockBytes / kGroupColumns));
   }
 
   // Columns of `count` panels of the output: every expert's rows first, then each row's sum in the
@@ -171,9 +189,21 @@ class Moe {
           const float* eight = sums + (row * topk_ + k) * kMoeSlabColumns + p * kPanelRows;
           total = _mm256_fmadd_ps(_mm256_broadcast_ss(weights + k), _mm256_loadu_ps(eight), total);
         }
-        _mm256_storeu_ps(args_.out + row * hidden_ + (panel + p) * kPanelRows, total);
+        store_output(total, row, panel + p);
       }
     }
+  }
+
+  void store_output(__m256 eight, int64_t row, int64_t panel) const {
+    float* out = args_.out + row * hidden_ + panel * kPanelRows;
+    const int64_t columns = hidden_ - panel * kPanelRows;
+    if (columns >= kPanelRows) {
+      _mm256_storeu_ps(out, eight);
+      return;
+    }
+    alignas(32) float values[kPanelRows];
+    _mm256_store_ps(values, eight);
+    std::memcpy(out, values, static_cast<size_t>(columns) * sizeof(float));
   }
 
   const ExecutionContext& context_;

@@ -3,24 +3,16 @@
 #include <algorithm>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "base/check.h"
 
 namespace ingot::kernels {
 namespace {
 
-// Words of consecutive columns of a row, dealt out to the lanes.
 template <typename Word>
-void deal_words(const std::byte* rows, int64_t row_bytes, int64_t num_rows, std::byte* panel) {
-  const auto words = row_bytes / static_cast<int64_t>(sizeof(Word));
-  for (int64_t row = 0; row < num_rows; ++row) {
-    const std::byte* in = rows + row * row_bytes;
-    for (int64_t i = 0; i < words; ++i) {
-      std::memcpy(panel + (i * kPanelRows + row) * static_cast<int64_t>(sizeof(Word)),
-                  in + i * static_cast<int64_t>(sizeof(Word)), sizeof(Word));
-    }
-  }
+Word load_word(const std::byte* in, int64_t bytes) {
+  Word word = 0;
+  std::memcpy(&word, in, static_cast<size_t>(bytes));
+  return word;
 }
 
 // Four nibbles into the low halves of four bytes.
@@ -29,15 +21,28 @@ uint32_t spread_nibbles(uint32_t nibbles) {
   return (pairs | pairs << 4) & 0x0F0F0F0F;
 }
 
+// A word of consecutive columns of a row as its lane has it.
+template <typename Word>
+Word same(Word stored) {
+  return stored;
+}
 // Stored, eight columns are the nibbles of a word from the lowest on.
-void deal_codes(const std::byte* rows, int64_t row_bytes, int64_t num_rows, std::byte* panel) {
+uint32_t codes(uint32_t stored) {
+  return spread_nibbles(stored & 0xFFFF) | spread_nibbles(stored >> 16) << 4;
+}
+
+// Deals the words of up to eight rows out to the lanes. What is left over stays as it was.
+template <typename Word, Word (*kLane)(Word)>
+void deal(const std::byte* rows, int64_t row_bytes, int64_t num_rows, std::byte* panel) {
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(Word));
   for (int64_t row = 0; row < num_rows; ++row) {
     const std::byte* in = rows + row * row_bytes;
-    for (int64_t i = 0; i < row_bytes / 4; ++i) {
-      uint32_t stored;
-      std::memcpy(&stored, in + i * 4, 4);
-      const uint32_t lane = spread_nibbles(stored & 0xFFFF) | spread_nibbles(stored >> 16) << 4;
-      std::memcpy(panel + (i * kPanelRows + row) * 4, &lane, 4);
+    std::byte* lane = panel + row * kBytes;
+    for (int64_t at = 0; at < row_bytes; at += kBytes) {
+      const bool whole = at + kBytes <= row_bytes;
+      const Word word = kLane(whole ? load_word<Word>(in + at, kBytes)
+                                    : load_word<Word>(in + at, row_bytes - at));
+      std::memcpy(lane + at * kPanelRows, &word, sizeof(Word));
     }
   }
 }
@@ -47,29 +52,25 @@ using Deal = void (*)(const std::byte* rows, int64_t row_bytes, int64_t num_rows
 Deal deal_of(WeightFormat format) {
   switch (format) {
     case WeightFormat::kF16:
-      return deal_words<uint16_t>;
+      return deal<uint16_t, same<uint16_t>>;
     case WeightFormat::kF32:
     case WeightFormat::kBF16:
     case WeightFormat::kFp8Block:
     case WeightFormat::kFp8Channel:
-      return deal_words<uint32_t>;
+      return deal<uint32_t, same<uint32_t>>;
     case WeightFormat::kMxfp4:
-      return deal_codes;
+      return deal<uint32_t, codes>;
   }
   return nullptr;
 }
 
 }  // namespace
 
-std::string panels_refuse(int64_t cols) {
-  if (cols % kPanelBlockColumns == 0) return {};
-  return fmt::format("{} columns, not a multiple of {}", cols, kPanelBlockColumns);
-}
-
 int64_t held_data_bytes(const Weight& weight) {
-  const int64_t rows =
-      weight.layout == WeightLayout::kPanels8 ? num_panels(weight.rows) * kPanelRows : weight.rows;
-  return weight_data_bytes(weight.format, rows, weight.cols);
+  if (weight.layout == WeightLayout::kRows) {
+    return weight_data_bytes(weight.format, weight.rows, weight.cols);
+  }
+  return num_panels(weight.rows) * panel_blocks(weight.cols) * panel_block_bytes(weight.format);
 }
 
 int64_t held_scale_bytes(const Weight& weight) {
@@ -81,16 +82,19 @@ int64_t held_scale_bytes(const Weight& weight) {
 
 void pack_rows(const void* rows, int64_t first_row, int64_t num_rows, const Weight& packed,
                std::byte* data) {
-  CHECK(packed.layout == WeightLayout::kPanels8 && panels_refuse(packed.cols).empty());
+  CHECK(packed.layout == WeightLayout::kPanels8);
   CHECK(first_row % kPanelRows == 0 && first_row + num_rows <= packed.rows);
   CHECK(num_rows % kPanelRows == 0 || first_row + num_rows == packed.rows);
   const Deal deal = deal_of(packed.format);
   const auto* in = static_cast<const std::byte*>(rows);
   const int64_t row_bytes = weight_data_bytes(packed.format, 1, packed.cols);
+  const int64_t panel_bytes = panel_blocks(packed.cols) * panel_block_bytes(packed.format);
   for (int64_t row = 0; row < num_rows; row += kPanelRows) {
-    std::byte* panel = data + (first_row + row) * row_bytes;
+    std::byte* panel = data + (first_row + row) / kPanelRows * panel_bytes;
     const int64_t count = std::min(kPanelRows, num_rows - row);
-    if (count < kPanelRows) std::memset(panel, 0, static_cast<size_t>(kPanelRows * row_bytes));
+    if (count < kPanelRows || packed.cols % kPanelBlockColumns != 0) {
+      std::memset(panel, 0, static_cast<size_t>(panel_bytes));
+    }
     deal(in + row * row_bytes, row_bytes, count, panel);
   }
 }
@@ -104,7 +108,7 @@ void pack_scales(const void* scales, const Weight& packed, std::byte* out) {
     return;
   }
   const auto* in = static_cast<const std::byte*>(scales);
-  const int64_t blocks = packed.cols / kPanelBlockColumns;
+  const int64_t blocks = panel_blocks(packed.cols);
   for (int64_t row = 0; row < num_panels(packed.rows) * kPanelRows; ++row) {
     std::byte* panel = out + row / kPanelRows * blocks * kPanelRows + row % kPanelRows;
     for (int64_t block = 0; block < blocks; ++block) {

@@ -102,7 +102,7 @@ struct Fp8BlockPanel {
 
 inline __m256 e8m0_of_panel(const Weight& weight, int64_t panel, int64_t block) {
   const auto* scales = static_cast<const uint8_t*>(weight.scales);
-  const int64_t at = (panel * (weight.cols / kPanelBlockColumns) + block) * kPanelRows;
+  const int64_t at = (panel * panel_blocks(weight.cols) + block) * kPanelRows;
   const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(scales + at));
   const __m256i bits = _mm256_slli_epi32(_mm256_cvtepu8_epi32(bytes), 23);
   // Byte 0 is 2^-127, a subnormal.

@@ -326,10 +326,7 @@ kernels::WeightLayout held_layout(const PlanRow& row, const HeldFor& held_for) {
   const kernels::ActivationType activation = role == Role::kRouter
                                                  ? kernels::ActivationType::kF32
                                                  : activation_type(held_for.activations, format);
-  const bool is_expert =
-      role == Role::kExpertGate || role == Role::kExpertUp || role == Role::kExpertDown;
-  if (is_expert && !kernels::panels_refuse(shape[0]).empty()) return kernels::WeightLayout::kRows;
-  return kernels::fastest_layout(format, activation, shape[1], held_for.target);
+  return kernels::fastest_layout(format, activation, held_for.target);
 }
 
 std::optional<int64_t> find_non_finite(WeightFormat format, const void* data, int64_t count) {

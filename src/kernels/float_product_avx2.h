@@ -1,30 +1,14 @@
 #pragma once
 
+#include <cstring>
+
 #include "kernels/panels_avx2.h"
+#include "kernels/row_list_avx2.h"
 
 namespace ingot::kernels {
-// Products of encoded rows and panels; see panels_avx2.h for why nothing here has a name outside.
+// Products in f32 of encoded rows and panels; see panels_avx2.h for why nothing here has a name
+// outside.
 namespace {
-
-// Encoded rows somewhere in memory: row i is number index[i] / divisor, or i without an index.
-struct RowList {
-  const std::byte* data = nullptr;
-  int64_t row_bytes = 0;
-  const int32_t* index = nullptr;
-  int64_t divisor = 1;
-
-  const std::byte* row(int64_t i) const {
-    return data + (index == nullptr ? i : index[i] / divisor) * row_bytes;
-  }
-  RowList from(int64_t first) const {
-    if (index == nullptr) return {data + first * row_bytes, row_bytes, nullptr, 1};
-    return {data, row_bytes, index + first, divisor};
-  }
-};
-
-inline RowList rows_of(const Activations& x) {
-  return {static_cast<const std::byte*>(x.data), activation_row_bytes(x.type, x.cols), nullptr, 1};
-}
 
 // Readers of activations: one value in all lanes, j columns after `row`.
 struct F32Input {
@@ -61,7 +45,7 @@ inline PanelSpan<kPanels> span_of(const Weight& weight, int64_t panel) {
                           .data = {},
                           .panel = panel,
                           .first_block = 0,
-                          .num_blocks = weight.cols / kPanelBlockColumns};
+                          .num_blocks = panel_blocks(weight.cols)};
   const int64_t panel_bytes = span.num_blocks * 4 * P::kGroupBytes;
 #pragma GCC unroll 16
   for (int p = 0; p < kPanels; ++p) {
@@ -119,37 +103,65 @@ inline void multiply_tile(const PanelSpan<kPanels>& span, const std::byte* const
   }
 }
 
-// Rows that a product takes at once.
-inline constexpr int64_t kProductRows = 96;
 // Rows of one register tile.
-inline constexpr int64_t kTileRows = 6;
+inline constexpr int kTileRows = 6;
 // Rows from which a wide format is unpacked into f32 first.
 inline constexpr int64_t kUnpackRows = 2 * kTileRows;
 
-// Adds `count` rows to sums [count][kPanels * 8]; `column` is that of the span's first block.
+// The last columns of a tile's rows, filled up with zeros to a whole block.
+template <typename X, int kRows>
+struct LastBlocks {
+  LastBlocks(const std::byte* const (&rows)[kRows], int64_t whole_blocks, int64_t columns) {
+    std::memset(values, 0, sizeof values);
+    for (int r = 0; r < kRows; ++r) {
+      std::memcpy(values[r], rows[r] + whole_blocks * kPanelBlockColumns * X::kColumnBytes,
+                  static_cast<size_t>(columns * X::kColumnBytes));
+      begins[r] = values[r];
+    }
+  }
+  alignas(32) std::byte values[kRows][kPanelBlockColumns * X::kColumnBytes];
+  const std::byte* begins[kRows];
+};
+
+// multiply_tile where the rows may end inside the last block of the span.
+template <typename P, typename X, int kRows, int kPanels>
+inline void multiply_some(const PanelSpan<kPanels>& span, const RowList& x, int64_t first,
+                          float* sums) {
+  const int64_t column = span.first_block * kPanelBlockColumns;
+  const std::byte* rows[kRows];
+  for (int r = 0; r < kRows; ++r) rows[r] = x.row(first + r) + column * X::kColumnBytes;
+  const int64_t left = span.weight->cols - column;
+  PanelSpan<kPanels> part = span;
+  if (left < span.num_blocks * kPanelBlockColumns) part.num_blocks = left / kPanelBlockColumns;
+  multiply_tile<P, X, kRows, kPanels>(part, rows, sums);
+  if (part.num_blocks == span.num_blocks) return;
+  const LastBlocks<X, kRows> last(rows, part.num_blocks, left % kPanelBlockColumns);
+  for (int p = 0; p < kPanels; ++p) part.data[p] += part.num_blocks * 4 * P::kGroupBytes;
+  part.first_block += part.num_blocks;
+  part.num_blocks = 1;
+  multiply_tile<P, X, kRows, kPanels>(part, last.begins, sums);
+}
+
+// Adds `count` rows to sums [count][kPanels * 8].
 template <typename P, typename X, int kPanels>
-inline void multiply_rows(const PanelSpan<kPanels>& span, const RowList& x, int64_t column,
-                          int64_t count, float* sums) {
-  const int64_t offset = column * X::kColumnBytes;
-  const auto tile = [&]<int kRows>(int64_t first) __attribute__((always_inline)) {
-    const std::byte* rows[kRows];
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) rows[r] = x.row(first + r) + offset;
-    multiply_tile<P, X, kRows, kPanels>(span, rows, sums + first * kPanels * 8);
-  };
+inline void multiply_rows(const PanelSpan<kPanels>& span, const RowList& x, int64_t count,
+                          float* sums) {
   int64_t row = 0;
-  for (; row + kTileRows <= count; row += kTileRows) tile.template operator()<kTileRows>(row);
+  const auto at = [&](int64_t r) { return sums + r * kPanels * 8; };
+  for (; row + kTileRows <= count; row += kTileRows) {
+    multiply_some<P, X, kTileRows, kPanels>(span, x, row, at(row));
+  }
   switch (count - row) {
     case 1:
-      return tile.template operator()<1>(row);
+      return multiply_some<P, X, 1, kPanels>(span, x, row, at(row));
     case 2:
-      return tile.template operator()<2>(row);
+      return multiply_some<P, X, 2, kPanels>(span, x, row, at(row));
     case 3:
-      return tile.template operator()<3>(row);
+      return multiply_some<P, X, 3, kPanels>(span, x, row, at(row));
     case 4:
-      return tile.template operator()<4>(row);
+      return multiply_some<P, X, 4, kPanels>(span, x, row, at(row));
     case 5:
-      return tile.template operator()<5>(row);
+      return multiply_some<P, X, 5, kPanels>(span, x, row, at(row));
     default:
       return;
   }
@@ -199,7 +211,7 @@ inline void multiply_unpacked(const Weight& weight, int64_t panel, const RowList
                         slab[p] + block * kPanelBlockColumns * 8);
       }
     }
-    multiply_rows<F32Panel, X, kPanels>(unpacked, x, first * kPanelBlockColumns, count, sums);
+    multiply_rows<F32Panel, X, kPanels>(unpacked, x, count, sums);
   }
 }
 
@@ -232,7 +244,7 @@ struct FloatProduct {
     if (P::kWide && count >= kUnpackRows) {
       multiply_unpacked<P, X, kPanels>(weight, panel, x, count, sums);
     } else {
-      multiply_rows<P, X, kPanels>(span_of<P, kPanels>(weight, panel), x, 0, count, sums);
+      multiply_rows<P, X, kPanels>(span_of<P, kPanels>(weight, panel), x, count, sums);
     }
     for (int64_t row = 0; row < count; ++row) {
 #pragma GCC unroll 16
@@ -245,92 +257,6 @@ struct FloatProduct {
         emit(row, panel + p, sum);
       }
     }
-  }
-};
-
-// MXFP4 by int8 in integers: a block of 32 products is exact, then scaled and added in f32.
-struct IntegerProduct {
-  static constexpr WeightFormat kWeight = WeightFormat::kMxfp4;
-  static constexpr ActivationType kActivation = ActivationType::kInt8;
-
-  template <typename Emit>
-  static void product(const Weight& weight, int64_t first, int64_t num, const RowList& x,
-                      int64_t count, const Emit& emit) {
-    int64_t row = 0;
-    for (; row + 4 <= count; row += 4) tile<4>(weight, first, num, x, row, emit);
-    switch (count - row) {
-      case 1:
-        return tile<1>(weight, first, num, x, row, emit);
-      case 2:
-        return tile<2>(weight, first, num, x, row, emit);
-      case 3:
-        return tile<3>(weight, first, num, x, row, emit);
-      default:
-        return;
-    }
-  }
-
- private:
-  // Codes as 2 v + 12: unsigned, as the instruction wants one of its factors. Sums of four pairs of
-  // products are at most 4 * 2 * 24 * 127 and fit 16 bits.
-  [[gnu::always_inline]] static __m256i unsigned_codes(__m256i nibbles) {
-    const __m256i table =
-        _mm256_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0, 12, 13, 14, 15,
-                         16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
-    return _mm256_shuffle_epi8(table, nibbles);
-  }
-
-  [[gnu::always_inline]] static __m256i four_products(const __m256i (&codes)[8], const Int8Block& x,
-                                                      int first) {
-    const auto one = [&](int i) __attribute__((always_inline)) {
-      const auto* word = reinterpret_cast<const float*>(x.values) + i;
-      return _mm256_maddubs_epi16(codes[i], _mm256_castps_si256(_mm256_broadcast_ss(word)));
-    };
-    return _mm256_add_epi16(_mm256_add_epi16(one(first), one(first + 1)),
-                            _mm256_add_epi16(one(first + 2), one(first + 3)));
-  }
-
-  template <int kRows, typename Emit>
-  static void tile(const Weight& weight, int64_t first, int64_t num, const RowList& x, int64_t row,
-                   const Emit& emit) {
-    const Int8Block* rows[kRows];
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-      rows[r] = reinterpret_cast<const Int8Block*>(x.row(row + r));
-    }
-    const int64_t blocks = weight.cols / kPanelBlockColumns;
-    for (int64_t panel = first; panel < first + num; ++panel) {
-      const std::byte* data = static_cast<const std::byte*>(weight.data) + panel * blocks * 128;
-      __m256 sum[kRows] = {};
-      for (int64_t block = 0; block < blocks; ++block) {
-        __m256i codes[8];
-#pragma GCC unroll 16
-        for (int group = 0; group < 4; ++group) {
-          const __m256i bytes = load_bytes(data + block * 128 + group * 32);
-          const __m256i low = _mm256_set1_epi8(15);
-          codes[group * 2] = unsigned_codes(_mm256_and_si256(bytes, low));
-          codes[group * 2 + 1] = unsigned_codes(_mm256_and_si256(_mm256_srli_epi16(bytes, 4), low));
-        }
-        const __m256 scale = e8m0_of_panel(weight, panel, block);
-#pragma GCC unroll 16
-        for (int r = 0; r < kRows; ++r) add_block(codes, scale, rows[r][block], sum[r]);
-      }
-      // The codes were doubled.
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        emit(row + r, panel, _mm256_mul_ps(sum[r], _mm256_set1_ps(0.5f)));
-      }
-    }
-  }
-
-  [[gnu::always_inline]] static void add_block(const __m256i (&codes)[8], __m256 scale,
-                                               const Int8Block& x, __m256& sum) {
-    const __m256i ones = _mm256_set1_epi16(1);
-    __m256i dot = _mm256_madd_epi16(four_products(codes, x, 0), ones);
-    dot = _mm256_add_epi32(dot, _mm256_madd_epi16(four_products(codes, x, 4), ones));
-    dot = _mm256_sub_epi32(dot, _mm256_set1_epi32(x.excess));
-    const __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(dot), scale);
-    sum = _mm256_fmadd_ps(scaled, _mm256_broadcast_ss(&x.scale), sum);
   }
 };
 
