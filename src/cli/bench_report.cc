@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/ledger_json.h"
+
 namespace ingot::cli {
 namespace {
 

@@ -12,6 +12,7 @@
 #include "cli/loader_report.h"
 #include "cli/options.h"
 #include "engine/model_text.h"
+#include "kernels/ledger_json.h"
 #include "model/end_of_sequence.h"
 #include "model/inspection.h"
 #include "model/kv_cache.h"

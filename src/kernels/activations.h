@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -78,5 +79,23 @@ constexpr int64_t encoded_row_bytes_max(int64_t cols) {
 // scale NaN, so that what follows is not finite either. Collective.
 Activations encode_activations(const ExecutionContext& context, const float* x, int64_t rows,
                                int64_t cols, ActivationType type, void* buffer);
+
+// Encodes `count` values as the next ones of a row; a last block that they do not fill is filled
+// up. All targets give the same bytes.
+using EncodeRow = void (*)(const float* values, int64_t count, std::byte* out);
+void encode_bf16_reference(const float* values, int64_t count, std::byte* out);
+void encode_bf16_avx2(const float* values, int64_t count, std::byte* out);
+void encode_int8_reference(const float* values, int64_t count, std::byte* out);
+void encode_int8_avx2(const float* values, int64_t count, std::byte* out);
+
+// out = silu(gate) * up, encoded for the layer that reads it. gate, up [rows, cols] f32, dense.
+// `gate` is overwritten when the type is f32, else `buffer` is filled. Collective.
+Activations silu_multiply(const ExecutionContext& context, float* gate, const float* up,
+                          int64_t rows, int64_t cols, ActivationType type, void* buffer);
+
+// out = silu(gate) * up of `count` values; `out` may be `gate`. silu(x) = x / (1 + exp(-x)).
+using SiluMultiplyRow = void (*)(const float* gate, const float* up, int64_t count, float* out);
+void silu_multiply_row_reference(const float* gate, const float* up, int64_t count, float* out);
+void silu_multiply_row_avx2(const float* gate, const float* up, int64_t count, float* out);
 
 }  // namespace ingot::kernels

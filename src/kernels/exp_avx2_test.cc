@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "kernels/exp_probe_avx2.h"
-#include "kernels/moe.h"
 #include "kernels/target.h"
 
 namespace ingot::kernels {
@@ -95,10 +94,11 @@ TEST_F(ExpAvx2, SiluIsCloseToDoubleAndHasTheSameLimits) {
   }
   for (const float x : {kInfinity, -kInfinity, -200.0f, 0.0f, std::nanf("")}) {
     const float got = through(silu_probe_avx2, {x})[0];
-    if (std::isnan(silu(x))) {
+    const float want = x / (1 + std::exp(-x));
+    if (std::isnan(want)) {
       EXPECT_TRUE(std::isnan(got)) << x;
     } else {
-      EXPECT_EQ(got, silu(x)) << x;
+      EXPECT_EQ(got, want) << x;
     }
   }
 }

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
 #include "kernels/target.h"
 
 namespace ingot::kernels {
@@ -68,8 +67,5 @@ class Ledger {
 
 // The table that people read, two spaces in: a row an entry and a line of sums.
 std::string describe(const Ledger& ledger);
-
-// The entries, each with its shares, as reports have them.
-base::json::array to_json(const Ledger& ledger);
 
 }  // namespace ingot::kernels

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/ledger_json.h"
+
 namespace ingot::kernels {
 namespace {
 

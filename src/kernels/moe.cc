@@ -1,7 +1,5 @@
 #include "kernels/moe.h"
 
-#include <cmath>
-
 #include "kernels/activation_rows.h"
 #include "kernels/dot_reference.h"
 #include "kernels/moe_avx2.h"
@@ -110,24 +108,5 @@ constexpr MoeVariant kVariants[] = {
 }  // namespace
 
 std::span<const MoeVariant> moe_variants() { return kVariants; }
-
-float silu(float x) { return x / (1.0f + std::exp(-x)); }
-
-Activations silu_multiply(const ExecutionContext& context, float* gate, const float* up,
-                          int64_t rows, int64_t cols, ActivationType type, void* buffer) {
-  const auto activate = [&](int64_t row, int64_t first, int64_t count, float* out) {
-    const int64_t begin = row * cols + first;
-    for (int64_t i = 0; i < count; ++i) out[i] = silu(gate[begin + i]) * up[begin + i];
-  };
-  switch (type) {
-    case ActivationType::kF32:
-      return encode_rows<F32ActivationRow>(context, rows, cols, gate, activate);
-    case ActivationType::kBF16:
-      return encode_rows<BF16ActivationRow>(context, rows, cols, buffer, activate);
-    case ActivationType::kInt8:
-      return encode_rows<Int8ActivationRow>(context, rows, cols, buffer, activate);
-  }
-  return {};
-}
 
 }  // namespace ingot::kernels

@@ -18,14 +18,6 @@ struct MlpWeights {
   Weight down;  // [hidden, intermediate]
 };
 
-// out = silu(gate) * up, encoded for the layer that reads it. gate, up [rows, cols] f32, dense.
-// `gate` is overwritten when the type is f32, else `buffer` is filled. Collective.
-Activations silu_multiply(const ExecutionContext& context, float* gate, const float* up,
-                          int64_t rows, int64_t cols, ActivationType type, void* buffer);
-
-// silu(x) = x / (1 + exp(-x))
-float silu(float x);
-
 // out[row] = sum over k of weights[row, k] * E_k(x[row]) in the routing's order, k = 0 first.
 struct MoeArgs {
   Activations x;    // [rows, hidden]

@@ -216,35 +216,5 @@ TEST(Moe, EveryPairOfFormatsHasAReference) {
   }
 }
 
-TEST(SiluMultiply, EncodesWhatTheNextLayerReads) {
-  constexpr int64_t kSiluRows = 3;
-  constexpr int64_t kCols = 37;
-  const auto gate = random_values("gate", kSiluRows * kCols);
-  const auto up = random_values("up", kSiluRows * kCols);
-  for (const int threads : {1, 2}) {
-    auto product = gate;
-    run_on_team(threads, [&](const ExecutionContext& context) {
-      const auto f32 = silu_multiply(context, product.data(), up.data(), kSiluRows, kCols,
-                                     ActivationType::kF32, nullptr);
-      EXPECT_EQ(f32.data, product.data());
-    });
-    for (size_t i = 0; i < product.size(); ++i) {
-      const double want = gate[i] / (1 + std::exp(-static_cast<double>(gate[i]))) * up[i];
-      EXPECT_NEAR(product[i], want, 1e-6);
-    }
-    for (const ActivationType type : {ActivationType::kBF16, ActivationType::kInt8}) {
-      const StoredActivations want(type, product, kSiluRows, kCols);
-      auto scratch = gate;
-      std::vector<std::byte> encoded(want.data().size());
-      run_on_team(threads, [&](const ExecutionContext& context) {
-        const auto x = silu_multiply(context, scratch.data(), up.data(), kSiluRows, kCols, type,
-                                     encoded.data());
-        EXPECT_EQ(x.data, encoded.data());
-      });
-      EXPECT_EQ(encoded, want.data()) << name(type);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace ingot::kernels

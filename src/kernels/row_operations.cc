@@ -14,6 +14,8 @@ constexpr RowOperations kOperations[] = {
      .widen_f16 = widen_f16_avx2,
      .widen_bf16 = widen_bf16_avx2,
      .add = add_avx2,
+     .encode_row = {nullptr, encode_bf16_avx2, encode_int8_avx2},
+     .silu_multiply = silu_multiply_row_avx2,
      .affinities = affinities_avx2,
      .argmax = argmax_avx2},
 #endif
@@ -26,6 +28,8 @@ constexpr RowOperations kOperations[] = {
      .widen_f16 = widen_f16_reference,
      .widen_bf16 = widen_bf16_reference,
      .add = add_reference,
+     .encode_row = {nullptr, encode_bf16_reference, encode_int8_reference},
+     .silu_multiply = silu_multiply_row_reference,
      .affinities = affinities_reference,
      .argmax = argmax_reference},
 };

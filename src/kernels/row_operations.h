@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "kernels/activations.h"
 #include "kernels/embed.h"
 #include "kernels/paged_cache.h"
 #include "kernels/rms_norm.h"
@@ -28,9 +29,12 @@ struct RowOperations {
   WidenRow<tensor::Float16> widen_f16;
   WidenRow<tensor::BFloat16> widen_bf16;
   AddRow add;
+  std::array<EncodeRow, 3> encode_row;  // by ActivationType; f32 is never copied
+  SiluMultiplyRow silu_multiply;
   AffinityRow affinities;
   ArgmaxRow argmax;
 
+  EncodeRow encode(ActivationType type) const { return encode_row[static_cast<size_t>(type)]; }
   StoreCacheRow store(CacheType type) const { return store_cache_row[static_cast<size_t>(type)]; }
 };
 
