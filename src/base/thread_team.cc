@@ -4,6 +4,7 @@
 #include <climits>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <linux/futex.h>
@@ -24,10 +25,10 @@ constexpr int kGroupMembers = 8;
 // Waiting costs at most twice what sleeping at once would have cost when it spins for as long as a
 // sleep and its end take: tens of microseconds, and more where a hypervisor halts an idle
 // processor. A step's operations take less, so a step with equal shares never sleeps.
-constexpr Duration kSpinPlaced = std::chrono::microseconds(100);
-// Members may lie in wait for each other on one processor, and then spinning delays what it is
-// waiting for.
-constexpr Duration kSpinRefused = std::chrono::microseconds(20);
+constexpr Duration kSpinApart = std::chrono::microseconds(100);
+// Two members may lie in wait for each other on one processor, and then spinning delays what it
+// waits for: always where there are too few, and else when nobody keeps them apart.
+constexpr Duration kSpinTogether = std::chrono::microseconds(20);
 constexpr Duration kSpinCrowded = Duration::zero();
 
 // Looks at the value between two looks at the clock, which costs as much as some of them.
@@ -52,18 +53,19 @@ void wake_all(std::atomic<uint32_t>& value) {
 
 }  // namespace
 
-ThreadTeam::Seat::Seat(ThreadTeam& team)
-    : team_(team), seated_before_(team.seated_thread_.load(std::memory_order_relaxed)) {
-  if (team.processors_.empty() || seated_before_ == std::this_thread::get_id()) return;
-  allowed_before_ = allowed_processors();
-  if (!confine_thread(::pthread_self(), team.processors_.front())) allowed_before_.clear();
-  team_.seated_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+ThreadTeam::Seat::Seat(ThreadTeam& team) : team_(team) {
+  if (team.processors_.empty()) return;
+  std::vector<int> allowed = allowed_processors();
+  if (!confine_thread(::pthread_self(), team.processors_.front())) return;
+  allowed_before_ = std::move(allowed);
+  team_.num_seats_.fetch_add(1, std::memory_order_relaxed);
 }
 
 ThreadTeam::Seat::~Seat() {
-  team_.seated_thread_.store(seated_before_, std::memory_order_relaxed);
-  // Where the system refuses, it has taken those processors away meanwhile.
-  if (!allowed_before_.empty()) confine_thread(::pthread_self(), allowed_before_);
+  if (allowed_before_.empty()) return;
+  team_.num_seats_.fetch_sub(1, std::memory_order_relaxed);
+  // Refused only when the system has taken all of those away, and then it has given others.
+  confine_thread(::pthread_self(), allowed_before_);
 }
 
 Result<std::unique_ptr<ThreadTeam>> ThreadTeam::create(int size) {
@@ -112,13 +114,10 @@ void ThreadTeam::choose_placement() {
   processors_ = share_processors(describe_processors(allowed), size_);
   if (processors_.empty()) {
     placement_ = Placement::kCrowded;
-    spin_limit_ = kSpinCrowded;
   } else if (!confine_thread(::pthread_self(), allowed)) {  // changes nothing: only asks
     placement_ = Placement::kRefused;
-    spin_limit_ = kSpinRefused;
     processors_.clear();
   } else {
-    spin_limit_ = kSpinPlaced;
     for (const std::vector<int>& own : processors_) {
       nodes_.push_back(describe_processors(own).front().node);
     }
@@ -158,7 +157,6 @@ void ThreadTeam::stop() {
 ThreadTeam::~ThreadTeam() { stop(); }
 
 void ThreadTeam::run_erased(Call call, const void* target) noexcept {
-  const Seat seat(*this);
   call_ = call;
   target_ = target;
   advance(started_);
@@ -205,6 +203,11 @@ void ThreadTeam::advance(Signal& signal) {
   if (signal.sleepers.load(std::memory_order_seq_cst) > 0) wake_all(signal.count);
 }
 
+Duration ThreadTeam::spin_limit() const {
+  if (placement_ == Placement::kCrowded) return kSpinCrowded;
+  return num_seats_.load(std::memory_order_relaxed) > 0 ? kSpinApart : kSpinTogether;
+}
+
 // Returns once the count is no longer `old`.
 void ThreadTeam::wait_for_change(Signal& signal, uint32_t old) const {
   const SystemClock clock;
@@ -215,7 +218,7 @@ void ThreadTeam::wait_for_change(Signal& signal, uint32_t old) const {
       pause();
     }
     const Instant now = clock.now();
-    if (!end) end = now + spin_limit_;
+    if (!end) end = now + spin_limit();
     if (now >= *end) break;
   }
   signal.sleepers.fetch_add(1, std::memory_order_seq_cst);

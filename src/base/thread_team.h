@@ -31,11 +31,12 @@ class ThreadTeam {
     kRefused,        // the system does not let a process choose
   };
 
-  // Keeps the calling thread on the processors of member 0, and puts it back where it was allowed
-  // before at the end. For a thread that does little else than call run(), such as the engine's:
-  // run() from any other thread does the same for its own duration. Whoever starts threads
-  // should not hold one, since they would be confined with it.
-  // The team must outlive it; a thread ends the seats that it took in reverse order.
+  // Keeps the calling thread on the processors of member 0, and lets it go where it was allowed
+  // before at the end. For whoever takes many steps, such as the engine's thread: without a seat
+  // the system may put member 0 on a processor of another member, and then they take turns. run()
+  // does not do this by itself, as moving costs up to a time slice on a busy machine. Threads that
+  // the holder starts are confined with it, so a thread that starts others ends its seat first. The
+  // team must outlive the seat.
   class Seat {
    public:
     explicit Seat(ThreadTeam& team);
@@ -45,8 +46,7 @@ class ThreadTeam {
 
    private:
     ThreadTeam& team_;
-    std::vector<int> allowed_before_;  // empty: not confined by this seat
-    std::thread::id seated_before_;
+    std::vector<int> allowed_before_;  // empty: not confined
   };
 
   // Errors: the system refuses so many threads.
@@ -111,6 +111,7 @@ class ThreadTeam {
   void serve(int member) noexcept;
   static void advance(Signal& signal);
   void wait_for_change(Signal& signal, uint32_t old) const;
+  Duration spin_limit() const;
 
   const int size_;
   const int group_members_;
@@ -124,10 +125,9 @@ class ThreadTeam {
 
   // Chosen before any thread is started.
   Placement placement_ = Placement::kOwnProcessors;
-  Duration spin_limit_{};
   std::vector<std::vector<int>> processors_;  // of each member; empty when they are not placed
   std::vector<int> nodes_;                    // of each member, likewise
-  std::atomic<std::thread::id> seated_thread_{};
+  std::atomic<int> num_seats_{0};
   std::vector<std::jthread> threads_;
 };
 

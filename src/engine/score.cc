@@ -114,6 +114,7 @@ scheduler::Batch score_batch(std::span<const int32_t> ids, size_t first, size_t 
 
 base::Result<std::vector<SequenceScore>> score(ModelRunner& runner, const ScoreRequest& request,
                                                const base::Clock& clock) {
+  const base::ThreadTeam::Seat seat(runner.team());
   const auto vocabulary = static_cast<size_t>(runner.config().vocab_size);
   const auto step_tokens = static_cast<size_t>(runner.capacity().step_tokens);
   uint64_t total_tokens = 0;
