@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "base/thread_team.h"
+#include "base/index_range.h"
 #include "kernels/mla_attend.h"
 
 namespace ingot::kernels {

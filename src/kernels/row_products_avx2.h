@@ -102,6 +102,12 @@ inline __m256 in_register(__m256 v) {
   return v;
 }
 
+// A pointer that stays in a register: compilers would rather work out its difference from another.
+inline const float* in_register(const float* p) {
+  asm volatile("" : "+r"(p));
+  return p;
+}
+
 // Rows that a later call will read, as stored; they are fetched while this one computes.
 struct Ahead {
   const std::byte* const* rows = nullptr;
@@ -267,19 +273,25 @@ struct WeightedSums {
 template <typename R, int kQueries, int kSteps>
 inline void sum_tile(const WeightedSums<R>& args, int64_t query, int64_t k) {
   constexpr int kVectors = 2 * kSteps;
-  const float* weights = args.weights.data + query * args.weights.stride;
-  float* sums = args.sums + query * args.stride + k;
+  const float* weights[kQueries];
+#pragma GCC unroll 8
+  for (int q = 0; q < kQueries; ++q) {
+    weights[q] = in_register(args.weights.data + (query + q) * args.weights.stride);
+  }
+  const int64_t stride = args.stride;
+  float* sums = args.sums + query * stride + k;
   __m256 sum[kQueries][kVectors];
 #pragma GCC unroll 8
   for (int q = 0; q < kQueries; ++q) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      sum[q][v] =
-          args.fresh ? _mm256_setzero_ps() : _mm256_loadu_ps(sums + q * args.stride + v * 8);
+      sum[q][v] = args.fresh ? _mm256_setzero_ps() : _mm256_loadu_ps(sums + q * stride + v * 8);
     }
   }
-  for (int64_t i = 0; i < args.num_rows; ++i) {
-    const typename R::Element* row = args.rows[i] + k;
+  const typename R::Element* const* rows = args.rows;
+  const int64_t num_rows = args.num_rows;
+  for (int64_t i = 0; i < num_rows; ++i) {
+    const typename R::Element* row = rows[i] + k;
     __m256 values[kVectors];
 #pragma GCC unroll 8
     for (int s = 0; s < kSteps; ++s) {
@@ -288,7 +300,7 @@ inline void sum_tile(const WeightedSums<R>& args, int64_t query, int64_t k) {
     }
 #pragma GCC unroll 8
     for (int q = 0; q < kQueries; ++q) {
-      const __m256 weight = _mm256_broadcast_ss(weights + q * args.weights.stride + i);
+      const __m256 weight = _mm256_broadcast_ss(weights[q] + i);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
         sum[q][v] = _mm256_fmadd_ps(weight, values[v], sum[q][v]);
@@ -299,7 +311,7 @@ inline void sum_tile(const WeightedSums<R>& args, int64_t query, int64_t k) {
   for (int q = 0; q < kQueries; ++q) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      _mm256_storeu_ps(sums + q * args.stride + v * 8, sum[q][v]);
+      _mm256_storeu_ps(sums + q * stride + v * 8, sum[q][v]);
     }
   }
 }
