@@ -164,7 +164,7 @@ TEST_F(Commands, InspectSaysWhatAnotherProgramWouldLoad) {
 TEST_F(Commands, InspectShowsKernels) {
   const Outcome text = run_ingot({"inspect", model(), "--kernels"});
   EXPECT_EQ(text.status, 0) << text.err;
-  EXPECT_TRUE(text.out.contains("read per token run on reference kernels")) << text.out;
+  EXPECT_TRUE(text.out.contains("read per token are read by reference kernels")) << text.out;
   const json::object result = document({"inspect", model(), "--kernels"});
   const json::array& kernels = result.at("kernels").as_array();
   ASSERT_FALSE(kernels.empty());
