@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/cpu_clock.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/provenance.h"
@@ -39,6 +40,10 @@ base::Result<engine::StepBenchmarkOptions> benchmark_options(const CommonOptions
   }
   if (benchmark.draft_tokens_max > 0 && benchmark.decode_tokens == 0) {
     return base::error("--speculative-tokens: drafts follow decoding; leave --decode 0 out");
+  }
+  // Of several threads one waits for another, which is no time of the processor.
+  if (options.cpu_time && thread_count(common) != 1) {
+    return base::error("--cpu-time counts the time of one thread; add --threads 1");
   }
   // What the processor can do, and not what kernels exist for, unless a level is forced.
   benchmark.probe_target = common.targets.empty() ? kernels::detect_target()
@@ -100,8 +105,11 @@ base::Result<int> bench_engine(const CommonOptions& common, const BenchEngineOpt
   const engine::LoadedModel& model = *session->model;
   TRY(check_memory(model, session->team->size(), capacity, base::available_memory_bytes()));
   const auto runner = TRY(engine::ModelRunner::create(model, *session->team, capacity));
-  const engine::StepBenchmarkReport report = TRY(run_step_benchmark(
-      model, *runner, benchmark, session->clock, base::available_memory_bytes()));
+  const base::ThreadCpuClock cpu_clock;
+  const base::Clock& clock =
+      options.cpu_time ? static_cast<const base::Clock&>(cpu_clock) : session->clock;
+  const engine::StepBenchmarkReport report =
+      TRY(run_step_benchmark(model, *runner, benchmark, clock, base::available_memory_bytes()));
   if (!common.json) {
     print_bench(report, options);
     return 0;

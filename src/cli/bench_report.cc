@@ -172,6 +172,14 @@ void print_speculation(const StepBenchmarkReport& report, const std::vector<doub
   }
 }
 
+std::string describe_time(const StepBenchmarkReport& report, const BenchEngineOptions& options) {
+  if (options.cpu_time) return "times are processor time";
+  return fmt::format(
+      "the steps got {:.0f}% of the processor time of their threads{}",
+      100 * report.processor_share,
+      report.processor_share < kQuietShare ? ": other work slowed them and the probes" : "");
+}
+
 }  // namespace
 
 void print_bench(const StepBenchmarkReport& report, const BenchEngineOptions& options) {
@@ -190,9 +198,7 @@ void print_bench(const StepBenchmarkReport& report, const BenchEngineOptions& op
                cost.bytes() / seconds / 1e9, mac_rates(cost, seconds));
   }
   print_speculation(report, options.simulated_acceptance);
-  fmt::print("\nmedians of {}; the steps got {:.0f}% of the processor time of their threads{}\n",
-             options.repetitions, 100 * report.processor_share,
-             report.processor_share < kQuietShare ? ": other work slowed them and the probes" : "");
+  fmt::print("\nmedians of {}; {}\n", options.repetitions, describe_time(report, options));
 }
 
 void add_bench(json::object& document, const StepBenchmarkReport& report,
@@ -210,6 +216,7 @@ void add_bench(json::object& document, const StepBenchmarkReport& report,
   for (const TestResult& test : report.tests) tests.push_back(test_json(test, report.rates));
   document["repetitions"] = options.repetitions;
   document["max_step_tokens"] = options.max_step_tokens;
+  document["clock"] = options.cpu_time ? "cpu" : "wall";
   document["processor_share"] = report.processor_share;
   document["probes"] = std::move(probes);
   document["tests"] = std::move(tests);

@@ -403,6 +403,10 @@ void add_bench_tests(CLI::App& app, BenchEngineOptions& options) {
   app.add_option("--repetitions", options.repetitions, "How often each test is timed")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
+  app.add_flag(
+      "--cpu-time", options.cpu_time,
+      "Count the processor time that was had and not the time that passed, probes too: for "
+      "a machine with other work; needs --threads 1");
 }
 
 Command add_bench_engine(CLI::App& bench) {

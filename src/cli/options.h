@@ -121,6 +121,7 @@ struct BenchEngineOptions {
   int32_t repetitions = 5;
   int32_t speculative_tokens = 0;
   std::vector<double> simulated_acceptance;  // by position; only counted with
+  bool cpu_time = false;
   uint64_t seed = 0;
 };
 

@@ -71,6 +71,7 @@ TEST_F(BenchEngine, JsonSaysWhereEveryFigureComesFrom) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const json::object document = json_of(outcome.out).get_object();
   EXPECT_EQ(document.at("schema"), "ingot.bench_engine/1");
+  EXPECT_EQ(document.at("clock"), "wall");
   const json::object& provenance = document.at("provenance").as_object();
   for (const char* key :
        {"commit", "processor", "threads", "target", "model_hash", "seed", "time"}) {
@@ -104,6 +105,16 @@ TEST_F(BenchEngine, JsonSaysWhereEveryFigureComesFrom) {
   }
   EXPECT_GE(turns, 20u);
   EXPECT_EQ(document.at("kernels").as_array().front().at("operation"), "linear");
+}
+
+TEST_F(BenchEngine, CountsProcessorTimeWhereItIsAskedTo) {
+  const Outcome table = bench({"--prefill", "8", "--cpu-time", "--threads", "1"});
+  ASSERT_EQ(table.status, 0) << table.err;
+  EXPECT_TRUE(table.out.contains("times are processor time")) << table.out;
+  EXPECT_FALSE(table.out.contains("of the processor time of their threads"));
+  const Outcome outcome = bench({"--prefill", "8", "--cpu-time", "--threads", "1", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(json_of(outcome.out).at("clock"), "cpu");
 }
 
 TEST_F(BenchEngine, SpeculationIsTimedWhereItIsAskedFor) {
@@ -158,6 +169,7 @@ TEST_F(BenchEngine, BadArgumentsAreNamed) {
   EXPECT_TRUE(refusal({"--simulate-acceptance", "0.5"}).contains("no more numbers than drafts"));
   EXPECT_TRUE(refusal({"--speculative-tokens", "1", "--simulate-acceptance", "1.5"})
                   .contains("expected numbers from 0 to 1"));
+  EXPECT_TRUE(refusal({"--cpu-time", "--threads", "2"}).contains("add --threads 1"));
   EXPECT_TRUE(refusal({"--kv-dtype", "int4"}).contains("--kv-dtype"));
   const Outcome no_kind = run_ingot({"bench"});
   EXPECT_EQ(no_kind.status, 2);
