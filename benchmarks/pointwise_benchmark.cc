@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "base/thread_team.h"
+#include "kernels/activations.h"
 #include "kernels/embed.h"
 #include "kernels/index_select.h"
 #include "kernels/latent_cache.h"
@@ -20,7 +21,6 @@
 #include "kernels/rope.h"
 #include "kernels/route.h"
 #include "kernels/row_operations.h"
-#include "kernels/select_topk.h"
 
 namespace ingot::kernels {
 namespace {
@@ -122,6 +122,23 @@ void measure_norms(const Shape& shape, const RowOperations& rows) {
           {.format = WeightFormat::kBF16, .rows = 1, .cols = shape.hidden, .data = table.data()},
           &token, 1, out.data());
   });
+}
+
+void measure_activations(const Shape& shape, const RowOperations& rows) {
+  const auto values = normal_values(shape.hidden);
+  std::vector<std::byte> buffer(
+      static_cast<size_t>(encoded_row_bytes_max(static_cast<int64_t>(values.size()))));
+  for (const ActivationType type : {ActivationType::kBF16, ActivationType::kInt8}) {
+    const std::string of_type = "_" + std::string(name(type));
+    measure(shape.model + "/encode" + of_type, rows, [=](const ExecutionContext& context) mutable {
+      encode_activations(context, values.data(), 1, shape.hidden, type, buffer.data());
+    });
+    measure(shape.model + "/silu_multiply" + of_type, rows,
+            [=, gate = values](const ExecutionContext& context) mutable {
+              silu_multiply(context, gate.data(), values.data(), 1, shape.hidden, type,
+                            buffer.data());
+            });
+  }
 }
 
 void measure_rope(const Shape& shape, const RowOperations& rows) {
@@ -240,9 +257,9 @@ void measure_index_select(const Shape& shape, const RowOperations& rows, int64_t
                    .selection = {.topk = kTopk, .positions = positions.data()}});
             });
   }
-  const SelectTopk select = target == Target::kReference ? select_topk_reference : select_topk_avx2;
-  measure(shape.model + "/select_topk_" + keys, rows, [=](const ExecutionContext&) mutable {
-    select(scores.data(), context_tokens, kTopk, order.data(), positions.data());
+  measure(shape.model + "/select_topk_" + keys, rows, [=](const ExecutionContext& context) mutable {
+    context.rows().select_topk(scores.data(), context_tokens, kTopk, order.data(),
+                               positions.data());
   });
 }
 
@@ -253,6 +270,7 @@ void measure_all() {
     if (rows.target > detect_target()) continue;
     for (const Shape& shape : kShapes) {
       measure_norms(shape, rows);
+      measure_activations(shape, rows);
       measure_rope(shape, rows);
       measure_route(shape, rows);
       if (shape.index_heads == 0) continue;

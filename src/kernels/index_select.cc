@@ -8,7 +8,6 @@
 #include "kernels/dot_reference.h"
 #include "kernels/index_select_avx2.h"
 #include "kernels/row_operations.h"
-#include "kernels/select_topk.h"
 
 namespace ingot::kernels {
 namespace {
@@ -56,9 +55,10 @@ void score_rows(const ExecutionContext& context, const IndexSelectArgs& args, in
   }
 }
 
-template <ScoreKeys kScoreKeys, SelectTopk kSelectTopk>
+template <ScoreKeys kScoreKeys>
 void index_select(const ExecutionContext& context, const IndexSelectArgs& args) {
   const Selection& selection = args.selection;
+  const SelectTopk select_topk = context.rows().select_topk;
   for (int64_t first = 0; first < args.rows.count; first += kIndexRowsPerPass) {
     const int64_t last = std::min(first + kIndexRowsPerPass, args.rows.count);
     score_rows<kScoreKeys>(context, args, first, last);
@@ -67,7 +67,7 @@ void index_select(const ExecutionContext& context, const IndexSelectArgs& args) 
     for (int64_t row = first + mine.begin; row < first + mine.end; ++row) {
       const int64_t count = args.rows.num_keys(row);
       if (selection.takes_all(count)) continue;
-      kSelectTopk(args.scores + (row - first) * args.context_max, count, selection.topk,
+      select_topk(args.scores + (row - first) * args.context_max, count, selection.topk,
                   args.order + context.member() * args.context_max,
                   selection.positions + row * selection.topk);
     }
@@ -77,8 +77,9 @@ void index_select(const ExecutionContext& context, const IndexSelectArgs& args) 
 
 #if defined(__x86_64__)
 std::string too_large_for_avx2(const IndexSelectUse& use) {
-  if (use.dim > kIndexDimMaxAvx2)
+  if (use.dim > kIndexDimMaxAvx2) {
     return fmt::format("{} values a head, over {}", use.dim, kIndexDimMaxAvx2);
+  }
   const int64_t floats = (use.heads + 15) / 16 * 16 * use.dim;
   if (floats <= kIndexQueryFloatsMaxAvx2) return {};
   return fmt::format("{} heads of {}, over {} values together", use.heads, use.dim,
@@ -92,23 +93,23 @@ constexpr IndexSelectVariant kVariants[] = {
      Target::kAvx2,
      {CacheType::kF32},
      too_large_for_avx2,
-     index_select<score_keys_f32_avx2, select_topk_avx2>},
+     index_select<score_keys_f32_avx2>},
     {"index_select_bf16_avx2",
      Target::kAvx2,
      {CacheType::kBF16},
      too_large_for_avx2,
-     index_select<score_keys_bf16_avx2, select_topk_avx2>},
+     index_select<score_keys_bf16_avx2>},
 #endif
     {"index_select_f32_reference",
      Target::kReference,
      {CacheType::kF32},
      refuses_nothing<IndexSelectUse>,
-     index_select<score_keys_reference<float>, select_topk_reference>},
+     index_select<score_keys_reference<float>>},
     {"index_select_bf16_reference",
      Target::kReference,
      {CacheType::kBF16},
      refuses_nothing<IndexSelectUse>,
-     index_select<score_keys_reference<tensor::BFloat16>, select_topk_reference>},
+     index_select<score_keys_reference<tensor::BFloat16>>},
 };
 
 }  // namespace

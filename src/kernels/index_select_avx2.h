@@ -5,8 +5,7 @@
 
 namespace ingot::kernels {
 
-// What one row's queries may come to, heads filled up to a multiple of sixteen; and the longest
-// key.
+// What one row's queries may come to, heads filled up to sixteens; and the longest key.
 inline constexpr int64_t kIndexQueryFloatsMaxAvx2 = 128 * 128;
 inline constexpr int64_t kIndexDimMaxAvx2 = 256;
 

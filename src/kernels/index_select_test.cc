@@ -53,20 +53,23 @@ class IndexProblem {
     std::vector<int32_t> selected(static_cast<size_t>(count * kTopk), -1);
     const Selection selection{.topk = kTopk, .positions = selected.data()};
     void* keys = type == CacheType::kF32 ? static_cast<void*>(keys_.data()) : narrow_keys_.data();
-    run_on_team(threads, [&](const ExecutionContext& context) {
-      variant.run(context, {.rows = {.count = count,
-                                     .positions = positions_.data() + first,
-                                     .page_tables = tables.data()},
-                            .q = q_.data() + first * heads_ * dim_,
-                            .gates = gates_.data() + first * heads_,
-                            .heads = heads_,
-                            .dim = dim_,
-                            .keys = {.type = type, .data = keys, .width = dim_},
-                            .scores = scores_.data(),
-                            .order = order.data(),
-                            .context_max = kContext,
-                            .selection = selection});
-    });
+    run_on_team(
+        threads,
+        [&](const ExecutionContext& context) {
+          variant.run(context, {.rows = {.count = count,
+                                         .positions = positions_.data() + first,
+                                         .page_tables = tables.data()},
+                                .q = q_.data() + first * heads_ * dim_,
+                                .gates = gates_.data() + first * heads_,
+                                .heads = heads_,
+                                .dim = dim_,
+                                .keys = {.type = type, .data = keys, .width = dim_},
+                                .scores = scores_.data(),
+                                .order = order.data(),
+                                .context_max = kContext,
+                                .selection = selection});
+        },
+        variant.target);
     std::vector<std::vector<int32_t>> result;
     for (int64_t row = 0; row < count; ++row) {
       const bool all = selection.takes_all(positions_[static_cast<size_t>(first + row)] + 1);

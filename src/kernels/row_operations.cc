@@ -17,7 +17,8 @@ constexpr RowOperations kOperations[] = {
      .encode_row = {nullptr, encode_bf16_avx2, encode_int8_avx2},
      .silu_multiply = silu_multiply_row_avx2,
      .affinities = affinities_avx2,
-     .argmax = argmax_avx2},
+     .argmax = argmax_avx2,
+     .select_topk = select_topk_avx2},
 #endif
     {.name = "rows_reference",
      .target = Target::kReference,
@@ -31,7 +32,8 @@ constexpr RowOperations kOperations[] = {
      .encode_row = {nullptr, encode_bf16_reference, encode_int8_reference},
      .silu_multiply = silu_multiply_row_reference,
      .affinities = affinities_reference,
-     .argmax = argmax_reference},
+     .argmax = argmax_reference,
+     .select_topk = select_topk_reference},
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
 #include "kernels/route.h"
+#include "kernels/select_topk.h"
 #include "kernels/target.h"
 
 namespace ingot::kernels {
@@ -33,6 +34,7 @@ struct RowOperations {
   SiluMultiplyRow silu_multiply;
   AffinityRow affinities;
   ArgmaxRow argmax;
+  SelectTopk select_topk;
 
   EncodeRow encode(ActivationType type) const { return encode_row[static_cast<size_t>(type)]; }
   StoreCacheRow store(CacheType type) const { return store_cache_row[static_cast<size_t>(type)]; }

@@ -5,31 +5,13 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <string>
 
 #include <gtest/gtest.h>
 
-#include "kernels/target.h"
 #include "kernels/test_team.h"
 
 namespace ingot::kernels {
 namespace {
-
-struct Named {
-  std::string name;
-  Target target;
-  SelectTopk select;
-};
-
-std::vector<Named> usable() {
-  std::vector<Named> result = {{"reference", Target::kReference, select_topk_reference}};
-#if defined(__x86_64__)
-  if (detect_target() >= Target::kAvx2) {
-    result.push_back({"avx2", Target::kAvx2, select_topk_avx2});
-  }
-#endif
-  return result;
-}
 
 // Neighbours of the answer, and words behind the workspace, must stay as they are.
 std::vector<int32_t> topk(SelectTopk select, const std::vector<float>& scores, int64_t k) {
@@ -54,31 +36,33 @@ std::vector<int32_t> by_sorting(const std::vector<float>& scores, int64_t k) {
 }
 
 TEST(SelectTopk, EqualsAStableSort) {
-  for (const Named& variant : usable()) {
+  for (const Target target : usable_targets()) {
+    const SelectTopk select = row_operations(target).select_topk;
     for (const int64_t count : {1, 2, 17, 63, 64, 65, 71, 72, 300, 1027}) {
       const auto distinct = random_values("scores", count);
       auto ties = distinct;
       for (float& score : ties) score = std::round(score * 4) / 4;
       for (const auto& scores : {distinct, ties}) {
         for (int64_t k = 1; k <= count; k += 1 + count / 7) {
-          EXPECT_EQ(topk(variant.select, scores, k), by_sorting(scores, k))
-              << variant.name << " " << count << " " << k;
+          EXPECT_EQ(topk(select, scores, k), by_sorting(scores, k))
+              << name(target) << " " << count << " " << k;
         }
-        EXPECT_EQ(topk(variant.select, scores, count), by_sorting(scores, count));
+        EXPECT_EQ(topk(select, scores, count), by_sorting(scores, count));
       }
     }
   }
 }
 
 TEST(SelectTopk, TiesGoToTheEarliestAndZerosAreEqual) {
-  for (const Named& variant : usable()) {
-    EXPECT_EQ(topk(variant.select, {0.0f, -0.0f, 0.0f, -0.0f}, 2), (std::vector<int32_t>{0, 1}));
-    EXPECT_EQ(topk(variant.select, {-1, 3, 3, 3, 5}, 2), (std::vector<int32_t>{1, 4}));
+  for (const Target target : usable_targets()) {
+    const SelectTopk select = row_operations(target).select_topk;
+    EXPECT_EQ(topk(select, {0.0f, -0.0f, 0.0f, -0.0f}, 2), (std::vector<int32_t>{0, 1}));
+    EXPECT_EQ(topk(select, {-1, 3, 3, 3, 5}, 2), (std::vector<int32_t>{1, 4}));
     std::vector<float> zeros(100, -0.0f);
     for (size_t i = 1; i < zeros.size(); i += 2) zeros[i] = 0;
     std::vector<int32_t> first(37);
     std::iota(first.begin(), first.end(), 0);
-    EXPECT_EQ(topk(variant.select, zeros, 37), first) << variant.name;
+    EXPECT_EQ(topk(select, zeros, 37), first) << name(target);
   }
 }
 
@@ -122,15 +106,16 @@ std::vector<std::vector<float>> awkward(int64_t count) {
 }
 
 TEST(SelectTopk, EveryTargetGivesTheSamePositions) {
-  for (const Named& variant : usable()) {
+  for (const Target target : usable_targets()) {
+    const SelectTopk select = row_operations(target).select_topk;
     for (const int64_t count : {64, 67, 255, 2049}) {
       const auto sets = awkward(count);
       for (size_t set = 0; set < sets.size(); ++set) {
         for (const int64_t k :
              {int64_t{1}, int64_t{2}, count / 8 + 1, count / 2, count - 1, count}) {
-          const auto got = topk(variant.select, sets[set], k);
+          const auto got = topk(select, sets[set], k);
           EXPECT_EQ(got, topk(select_topk_reference, sets[set], k))
-              << variant.name << " " << count << " " << k << " of set " << set;
+              << name(target) << " " << count << " " << k << " of set " << set;
           EXPECT_EQ(std::ranges::adjacent_find(got, std::greater_equal<>()), got.end());
         }
       }
