@@ -29,35 +29,6 @@ inline __m128 add_lanes(__m256 a, __m256 b, __m256 c, __m256 d) {
   return _mm_add_ps(_mm256_castps256_ps128(fours), _mm256_extractf128_ps(fours, 1));
 }
 
-// A loaded vector that stays in a register: compilers would rather load it once more for each
-// product, and then loads are what a tile waits for.
-inline __m256 in_register(__m256 v) {
-  asm volatile("" : "+x"(v));
-  return v;
-}
-
-// A pointer that stays in a register: compilers would rather work out its difference from another.
-inline const float* in_register(const float* p) {
-  asm volatile("" : "+r"(p));
-  return p;
-}
-
-// Rows that a later call will read, as stored; they are fetched while this one computes.
-struct Ahead {
-  const std::byte* const* rows = nullptr;
-  int64_t count = 0;
-  int64_t row_bytes = 0;
-};
-
-inline constexpr int64_t kLine = 64;
-
-// Touches lines of [begin, end) of a row.
-inline void fetch(const void* row, int64_t begin, int64_t end) {
-  for (int64_t at = begin; at < end; at += kLine) {
-    _mm_prefetch(static_cast<const char*>(row) + at, _MM_HINT_T0);
-  }
-}
-
 // One of the tiles that queries are cut into.
 struct QueryTile {
   int64_t first;

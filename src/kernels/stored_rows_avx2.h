@@ -5,7 +5,8 @@
 #include "kernels/lanes_avx2.h"
 
 namespace ingot::kernels {
-// Readers of stored rows, for files that are compiled for AVX2; without a name, as in lanes_avx2.h.
+// Readers of stored rows, and hints for those who read many, for files that are compiled for AVX2;
+// without a name, as in lanes_avx2.h.
 namespace {
 
 // Stored rows are read by sixteens, as two vectors. kPairs: `first` has the values of even index
@@ -71,6 +72,35 @@ inline void change_order(float* values, int64_t width) {
         from_pairs(values + k);
       }
     }
+  }
+}
+
+// A loaded vector that stays in a register: compilers would rather load it once more for each
+// product, and then loads are what a tile waits for.
+inline __m256 in_register(__m256 v) {
+  asm volatile("" : "+x"(v));
+  return v;
+}
+
+// A pointer that stays in a register: compilers would rather work out its difference from another.
+inline const float* in_register(const float* p) {
+  asm volatile("" : "+r"(p));
+  return p;
+}
+
+// Rows that a later call will read, as stored; they are fetched while this one computes.
+struct Ahead {
+  const std::byte* const* rows = nullptr;
+  int64_t count = 0;
+  int64_t row_bytes = 0;
+};
+
+inline constexpr int64_t kLine = 64;
+
+// Touches lines of [begin, end) of a row.
+inline void fetch(const void* row, int64_t begin, int64_t end) {
+  for (int64_t at = begin; at < end; at += kLine) {
+    _mm_prefetch(static_cast<const char*>(row) + at, _MM_HINT_T0);
   }
 }
 
