@@ -15,7 +15,8 @@ TEST(ThreadCpuClock, CountsWorkOfThisThread) {
   const Duration process_begin = process_cpu_time();
   while (clock.now() - begin < std::chrono::milliseconds(2)) {
   }
-  EXPECT_GE(process_cpu_time() - process_begin, std::chrono::milliseconds(2));
+  // The two are not read at the same moment, nor from one counter.
+  EXPECT_GE(process_cpu_time() - process_begin, std::chrono::milliseconds(1));
 }
 
 TEST(ThreadCpuClock, ThatOfANewThreadBeginsAnew) {

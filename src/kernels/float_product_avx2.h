@@ -74,6 +74,8 @@ inline void multiply_tile(const PanelSpan<kPanels>& span, const std::byte* const
     }
     for (int64_t group = block * 4; group < block * 4 + 4; ++group) {
       const auto column = [&]<int j>() __attribute__((always_inline)) {
+        // What the column before loaded is loaded again: kept, it would push sums out of registers.
+        asm volatile("" ::: "memory");
         __m256 w[kPanels];
 #pragma GCC unroll 16
         for (int p = 0; p < kPanels; ++p) {

@@ -72,7 +72,11 @@ struct IntegerProduct {
         }
         const __m256 scale = e8m0_of_panel(weight, panel, block);
 #pragma GCC unroll 16
-        for (int r = 0; r < kRows; ++r) add_block(codes, scale, rows[r][block], sum[r]);
+        for (int r = 0; r < kRows; ++r) {
+          // Loads of another row would push codes out of registers.
+          asm volatile("" ::: "memory");
+          add_block(codes, scale, rows[r][block], sum[r]);
+        }
       }
       // The codes were doubled.
 #pragma GCC unroll 16
