@@ -49,7 +49,7 @@ Result<Arena> Arena::create(uint64_t capacity_bytes, std::string_view purpose) {
   ::madvise(address, capacity_bytes, MADV_HUGEPAGE);
   // Which member multiplies which rows differs between operations and batches, so no node is the
   // right one for a page; spread out, no node's bandwidth is the limit of all.
-  if (const MemoryPlacement placement = memory_placement();
+  if (const MemoryPlacement& placement = memory_placement();
       placement.kind == MemoryPlacement::Kind::kInterleaved) {
     const Status spread =
         interleave_memory({static_cast<std::byte*>(address), capacity_bytes}, placement.nodes);

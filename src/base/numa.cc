@@ -119,8 +119,10 @@ MemoryPlacement choose_memory_placement(std::span<const Processor> processors,
   return placement;
 }
 
-MemoryPlacement memory_placement() {
-  return choose_memory_placement(describe_processors(allowed_processors()), memory_rights());
+const MemoryPlacement& memory_placement() {
+  static const MemoryPlacement placement =
+      choose_memory_placement(describe_processors(allowed_processors()), memory_rights());
+  return placement;
 }
 
 Status interleave_memory(std::span<std::byte> mapping, std::span<const int> nodes) {

@@ -38,8 +38,9 @@ struct MemoryRights {
 MemoryPlacement choose_memory_placement(std::span<const Processor> processors,
                                         const MemoryRights& rights);
 
-// For this process, as it may run now.
-MemoryPlacement memory_placement();
+// For this process, decided at the first call: a thread with a seat in a team, which runs on few
+// processors, puts its memory where the others do.
+const MemoryPlacement& memory_placement();
 
 // Puts the pages of this mapping on these nodes in turn, or all on one. Pages that were touched
 // before stay where they are.

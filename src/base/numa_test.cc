@@ -50,6 +50,16 @@ TEST(Numa, SaysWhenItMayNotChoose) {
   EXPECT_EQ(choose_memory_placement(kSecondSocket, {.may_choose = false}).kind, Kind::kOneNode);
 }
 
+TEST(Numa, IsDecidedOnce) {
+  const Numbers allowed = allowed_processors();
+  const MemoryPlacement& before = memory_placement();
+  ASSERT_TRUE(confine_thread(::pthread_self(), Numbers({allowed.back()})));
+  const MemoryPlacement& confined = memory_placement();
+  ASSERT_TRUE(confine_thread(::pthread_self(), allowed));
+  EXPECT_EQ(&before, &confined);
+  EXPECT_FALSE(before.nodes.empty());
+}
+
 // On the machine that runs the tests: its own nodes, of which there may be one.
 class NumaMappingTest : public ::testing::Test {
  protected:

@@ -105,6 +105,7 @@ base::Result<int> bench_engine(const CommonOptions& common, const BenchEngineOpt
   const engine::LoadedModel& model = *session->model;
   TRY(check_memory(model, session->team->size(), capacity, base::available_memory_bytes()));
   const auto runner = TRY(engine::ModelRunner::create(model, *session->team, capacity));
+  const base::ThreadTeam::Seat seat(*session->team);  // as the engine's thread has one
   const base::ThreadCpuClock cpu_clock;
   const base::Clock& clock =
       options.cpu_time ? static_cast<const base::Clock&>(cpu_clock) : session->clock;
